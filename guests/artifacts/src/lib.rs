@@ -1,0 +1,1 @@
+//! Guests built for the host and the tests.
