@@ -32,6 +32,12 @@ pub struct Column {
     pub type_name: String,
     /// The type below all domains, likewise written; equal to `type_name` for a type that is no domain.
     pub base_type_name: String,
+    /// `pg_type.typname` of the declared type, as guests are told it: `varchar`, `_text`, a domain's own name.
+    pub catalog_type: String,
+    /// `pg_type.typname` of the type below all domains.
+    pub base_catalog_type: String,
+    /// `pg_type.typcategory` of the type below all domains: `S` strings, `N` numbers, `D` dates and times …
+    pub category: char,
     /// Whether NULL is refused (`attnotnull`, or a domain's).
     pub not_null: bool,
     /// Whether the column belongs to the replica identity (under FULL: every column).
