@@ -7,17 +7,7 @@
 use crate::config::TableName;
 
 /// What identifies a row in `UPDATE` and `DELETE` (`pg_class.relreplident`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplicaIdentity {
-    /// The primary key.
-    Default,
-    /// The columns of a chosen unique index.
-    Index,
-    /// The whole old row.
-    Full,
-    /// Nothing: updates and deletes cannot be published.
-    Nothing,
-}
+pub use pgveil_wire::pgoutput::ReplicaIdentity;
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
