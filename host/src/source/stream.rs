@@ -17,7 +17,6 @@
 //! what was sent. Without that an idle job would hold back the source's WAL for ever.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use pgveil_wire::lsn::Lsn;
 use pgveil_wire::pgoutput::{Message, OldTuple};
@@ -144,7 +143,7 @@ impl StreamReader {
                     return Ok(());
                 }
                 self.transaction = Transaction::Open { xid: begin.xid, final_lsn: begin.final_lsn };
-                self.builder.operation(Operation::Begin { xid: begin.xid, final_lsn: begin.final_lsn, commit_time: SystemTime::from(begin.commit_time) });
+                self.builder.operation(Operation::Begin { xid: begin.xid, final_lsn: begin.final_lsn, commit_time: begin.commit_time });
             }
             Message::Commit(commit) => match std::mem::replace(&mut self.transaction, Transaction::None) {
                 Transaction::Open { final_lsn, .. } if final_lsn == commit.commit_lsn => {
