@@ -132,14 +132,14 @@ fn replaces(table: &TargetTable, shape: &UpdateShape) -> bool {
 /// Delete and insert in one statement, unchanged columns carried over on the server.
 fn replace(table: &TargetTable, shape: &UpdateShape) -> String {
     let set = set_columns(table, shape);
-    let mut sql = Sql::new("with old as (delete from only ");
+    let mut sql = Sql::new("with prior as (delete from only ");
     // The set columns' parameters come first, so the values are written into a query of their own in front.
     let mut values = Sql::new("");
     values.list(", ", table.columns.iter().enumerate(), |sql, (position, column)| {
         if set.contains(&position) {
             sql.put("(").parameter().put("::text)::").put(&column.type_name);
         } else {
-            sql.put("old.").put(&column.name);
+            sql.put("prior.").put(&column.name);
         }
     });
     sql.parameters = values.parameters;
@@ -147,7 +147,7 @@ fn replace(table: &TargetTable, shape: &UpdateShape) -> String {
     look_up(&mut sql, table);
     sql.put(" returning t.*), hit as (insert into ").put(&table.name).put(" (");
     sql.list(", ", &table.columns, |sql, column| _ = sql.put(&column.name));
-    sql.put(") overriding system value select ").put(&values.text).put(" from old");
+    sql.put(") overriding system value select ").put(&values.text).put(" from prior");
     sql.must_find("1")
 }
 
