@@ -1,1 +1,3 @@
 //! pgveil.
+
+pub mod config;
