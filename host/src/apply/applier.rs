@@ -31,7 +31,8 @@ const ADVANCE: &str = "advance";
 
 /// What the statements of one apply session need.
 const SESSION: &str = "set synchronous_commit = off; set session_replication_role = replica; set lock_timeout = 0; \
-     set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
+     set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; \
+     set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3";
 
 /// The writing half.
 pub struct Applier {

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use crate::apply::{Applier, Progress};
+use crate::apply::{Applier, Progress, Replies};
 use crate::checkpoint::{Claim, Durability, DurableLsn, JobRecord, JobState};
 use crate::config::quote_literal;
 use crate::error::{Error, Kind, Result};
@@ -29,13 +29,16 @@ use crate::relation::Table;
 use crate::source::slot;
 use crate::source::stream::{StreamReader, kibibytes};
 use crate::source::tables::StreamTables;
-use crate::stop::{self, Stop};
+use crate::stop::{self, Stop, Stopper};
 use crate::veil::{VeilPool, VeiledWindow};
 
 use super::backoff::Backoff;
 
 /// How long a part may take to finish what it has begun once the job stops. What has not committed by then rolls back.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// The same for answers to statements, some of which an applier that failed never sent.
+const DRAIN_AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Everything that streaming needs, prepared and checked.
 pub struct Stream {
@@ -71,12 +74,15 @@ impl Stream {
     /// Streams until asked to stop. Transient failures are tried again; anything else is recorded and returned.
     pub async fn run(&self, mut stop: Stop) -> Result<()> {
         let mut backoff = Backoff::new(self.reconnect.0, self.reconnect.1);
+        let mut held_lock = false;
         loop {
             let began = Instant::now();
-            let error = match self.attempt(stop.clone()).await {
+            let error = match self.attempt(stop.clone(), &mut held_lock).await {
                 Ok(()) => return Ok(()),
                 Err(error) if stop.requested() && error.is_transient() => return Ok(()),
                 Err(error) if error.is_transient() => error,
+                // Our own former session may live on until the server notices that its connection is gone.
+                Err(error) if error.kind() == Kind::JobLocked && held_lock => error,
                 Err(error) => {
                     self.record_halt(&error).await;
                     return Err(error);
@@ -102,9 +108,11 @@ impl Stream {
         }
     }
 
-    async fn attempt(&self, stop: Stop) -> Result<()> {
+    async fn attempt(&self, stop: Stop, held_lock: &mut bool) -> Result<()> {
         let mut control = Session::connect(&self.target, "control").await?;
+        control.batch(NOTICE_LOSS).await?;
         Claim::lock(&mut control, &self.job_id).await?;
+        *held_lock = true;
         let record = self.record(&mut control).await?;
         let mut replication = Session::connect_replication(&self.source, "stream").await?;
         let found = slot::identify(&mut replication, &self.publication, &self.slot).await?;
@@ -125,10 +133,10 @@ impl Stream {
 
         let (durable_sender, durable) = watch::channel(None);
         let reader = StreamReader::new(replication, StreamTables::new(self.tables.iter().cloned()), start, durable);
-        let (ender, ended) = stop::channel();
-        let parts = self.spawn(reader, applier, replies.run(), ended);
+        let (ender, _) = stop::channel();
+        let parts = self.spawn(reader, applier, replies, &ender);
         let control = Control { stream: self, session: control, durability: Durability::new(&self.job_id), durable: durable_sender, progress, behind, start };
-        parts.supervise(control, ender, stop).await
+        parts.supervise(control, &ender, stop).await
     }
 
     /// The job's record, if it allows streaming under this policy.
@@ -157,12 +165,11 @@ impl Stream {
         )
     }
 
-    fn spawn(&self, reader: StreamReader, mut applier: Applier, replies: impl Future<Output = Result<()>> + Send + 'static, ended: Stop) -> Parts {
+    fn spawn(&self, reader: StreamReader, mut applier: Applier, replies: Replies, ender: &Stopper) -> Parts {
         let budget = Arc::new(Semaphore::new(kibibytes(self.inflight_bytes as usize) as usize));
         let (raw_sender, mut raw) = mpsc::channel(WINDOWS_AHEAD);
         let (veiled_sender, mut veiled) = mpsc::channel(WINDOWS_AHEAD);
         let pool = self.pool.clone();
-        let reader = tokio::spawn(reader.run(raw_sender, budget, ended));
         tokio::spawn(async move {
             // Work begins in order and is awaited in order, so the order stays whoever finishes first.
             while let Some(window) = raw.recv().await {
@@ -171,16 +178,33 @@ impl Stream {
                 }
             }
         });
-        let applier = tokio::spawn(async move {
+        let applying = async move {
             while let Some(pending) = veiled.recv().await {
                 let window: VeiledWindow = pending.await?;
                 applier.window(window).await?;
             }
             Ok(())
-        });
-        Parts { reader, applier, replies: tokio::spawn(replies) }
+        };
+        Parts {
+            reader: part(ender, reader.run(raw_sender, budget, ender.listen())),
+            applier: part(ender, applying),
+            replies: part(ender, replies.run()),
+        }
     }
 }
+
+/// A task whose end, good or bad, ends the attempt.
+fn part(ender: &Stopper, work: impl Future<Output = Result<()>> + Send + 'static) -> JoinHandle<Result<()>> {
+    let ender = ender.clone();
+    tokio::spawn(async move {
+        let ended = work.await;
+        ender.stop();
+        ended
+    })
+}
+
+/// Lets the target's server notice within half a minute that a connection is gone, and with it give back locks.
+pub(crate) const NOTICE_LOSS: &str = "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3";
 
 /// Windows that may wait between two parts. The byte budget bounds their size; this, how many small ones.
 const WINDOWS_AHEAD: usize = 16;
@@ -200,40 +224,28 @@ struct Parts {
 
 impl Parts {
     /// Waits for the end, whoever brings it, and finds the error that began it.
-    async fn supervise(mut self, mut control: Control<'_>, ender: stop::Stopper, mut stop: Stop) -> Result<()> {
-        let mut first = Ok(());
-        tokio::select! {
-            () = stop.wait() => {}
-            ended = control.run() => first = ended,
-            ended = &mut self.reader => first = joined(ended),
-            // The others tell why; see below.
-            _ = wait_finished(&self.applier) => {}
-            _ = wait_finished(&self.replies) => {}
-        }
+    async fn supervise(self, mut control: Control<'_>, ender: &Stopper, mut stop: Stop) -> Result<()> {
+        let mut ended = ender.listen();
+        let watched = tokio::select! {
+            () = stop.wait() => Ok(()),
+            () = ended.wait() => Ok(()),
+            ended = control.run() => ended,
+        };
+        // The reader hears it and closes its queue; what is behind it empties, each part after the one before.
         ender.stop();
-        let replies = drain(&mut self.replies, DRAIN);
-        let (applier, replies) = tokio::join!(drain(&mut self.applier, DRAIN), replies);
-        self.reader.abort();
-        control.finish().await;
+        let reader = drain(self.reader, DRAIN).await;
+        let applier = drain(self.applier, DRAIN).await;
+        let replies = drain(self.replies, if applier.is_ok() { DRAIN } else { DRAIN_AFTER_ERROR }).await;
         // What the server refused comes before what followed from it.
-        replies.and(applier).and(first)
+        replies.and(applier).and(reader).and(watched)
     }
 }
 
-async fn wait_finished(part: &JoinHandle<Result<()>>) {
-    while !part.is_finished() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn joined(ended: std::result::Result<Result<()>, tokio::task::JoinError>) -> Result<()> {
-    // The panic's text is not looked at: it may quote a value.
-    ended.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a part of the stream panicked")))
-}
-
-async fn drain(part: &mut JoinHandle<Result<()>>, at_most: Duration) -> Result<()> {
-    match timeout(at_most, &mut *part).await {
-        Ok(ended) => joined(ended),
+/// The result of a part, or none if it does not end in time: it is cut off then, and its transaction rolls back.
+async fn drain(mut part: JoinHandle<Result<()>>, at_most: Duration) -> Result<()> {
+    match timeout(at_most, &mut part).await {
+        // The panic's text is not looked at: it may quote a value.
+        Ok(ended) => ended.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a part of the stream panicked"))),
         Err(_) => {
             part.abort();
             Ok(())
@@ -287,7 +299,4 @@ impl Control<'_> {
         Ok(())
     }
 
-    async fn finish(self) {
-        drop(self.session);
-    }
 }
