@@ -10,6 +10,7 @@ pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod error;
+pub mod failpoint;
 pub mod limits;
 pub mod observe;
 pub mod pipeline;

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Claim};
 use crate::error::{Error, Kind, Result};
+use crate::failpoint::{self, Point};
 use crate::limits;
 use crate::postgres::{PipelineWriter, Session};
 use crate::relation::Table;
@@ -105,6 +106,7 @@ impl Applier {
         // Inside a large transaction no Sync follows for long; the answers must come all the same.
         self.writer.flush_request();
         self.writer.flush().await?;
+        failpoint::reach(Point::Commit)?;
         self.expect(Expectation::Window(window.budget.take()))?;
         window.fault.take().map_or(Ok(()), Err)
     }
@@ -291,6 +293,7 @@ impl Applier {
 
     /// Moves the checkpoint and ends the transaction.
     fn advance(&mut self, lsn: Lsn) -> Result<()> {
+        failpoint::reach(Point::Checkpoint)?;
         let open = self.transaction.unwrap_or(Open { xid: 0, final_lsn: lsn });
         self.expect(Expectation::Statement(Sent { purpose: Purpose::Checkpoint, table: "".into(), xid: open.xid, final_lsn: open.final_lsn, rows: Some(1) }))?;
         let mut parameters = self.writer.bind(ADVANCE, 4);
@@ -311,6 +314,7 @@ impl Applier {
     }
 
     fn sent(&self, number: usize, purpose: Purpose, rows: Option<u64>) -> Result<()> {
+        failpoint::reach(Point::Statement)?;
         let open = self.transaction.ok_or_else(|| Error::new(Kind::Internal, "a change outside of a transaction"))?;
         self.expect(Expectation::Statement(Sent { purpose, table: self.tables[number].1.clone(), xid: open.xid, final_lsn: open.final_lsn, rows }))
     }

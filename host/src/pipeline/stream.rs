@@ -22,6 +22,7 @@ use crate::apply::{Applier, Progress, Replies};
 use crate::checkpoint::{Claim, Durability, DurableLsn, JobRecord, JobState};
 use crate::config::quote_literal;
 use crate::error::{Error, Kind, Result};
+use crate::failpoint::{self, Point};
 use crate::limits;
 use crate::observe::heartbeat::Vitals;
 use crate::postgres::{Endpoint, Session};
@@ -181,6 +182,7 @@ impl Stream {
         let applying = async move {
             while let Some(pending) = veiled.recv().await {
                 let window: VeiledWindow = pending.await?;
+                failpoint::reach(Point::Guest)?;
                 applier.window(window).await?;
             }
             Ok(())

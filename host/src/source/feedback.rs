@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::checkpoint::DurableLsn;
 use crate::error::Result;
+use crate::failpoint::{self, Point};
 use crate::limits;
 use crate::postgres::Replication;
 
@@ -63,6 +64,7 @@ impl Feedback {
     pub(super) async fn send(&mut self, replication: &mut Replication) -> Result<()> {
         self.due_at = Instant::now() + limits::FEEDBACK_INTERVAL;
         self.hurried = false;
+        failpoint::reach(Point::Acknowledge)?;
         let durable = (*self.durable.borrow_and_update()).map_or(Lsn::ZERO, DurableLsn::lsn);
         let update = StandbyStatusUpdate {
             written: durable,
