@@ -5,5 +5,6 @@
 mod identity;
 mod names;
 mod scenario;
+mod tidy;
 mod transactions;
 mod values;
