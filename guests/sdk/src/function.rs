@@ -137,6 +137,7 @@ impl Function {
         &self.info.name
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn info(&self) -> &FunctionInfo {
         &self.info
     }

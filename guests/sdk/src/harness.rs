@@ -238,24 +238,31 @@ impl Harness {
     /// An example is missing or does not hold.
     #[track_caller]
     pub fn verify_examples(functions: fn() -> Vec<Function>) {
-        for function in functions() {
-            let info = function.info();
-            let (name, example) = (info.name.clone(), info.example.clone());
-            assert!(!info.doc.is_empty(), "{name} has no documentation");
-            assert!(!example.inputs.is_empty(), "{name} has no example");
-            let mut harness = Self::of(functions(), &name).arguments(&example.arguments);
-            let column = describe_column("value", example_type(info));
-            harness.inputs = vec![column.clone(); example.inputs.len()];
-            let row = std::slice::from_ref(&example.inputs);
-            let outcome = if info.outputs.at_most == Some(0) {
-                let kept = harness.keep_rows(row).map(|kept| kept == [true]);
-                kept.map(|kept| vec![Some(if kept { "keep" } else { "drop" }.to_owned())])
-            } else {
-                harness.outputs = vec![column; example.outputs.len()];
-                harness.run_rows(row).map(|mut rows| rows.swap_remove(0))
-            };
-            assert_eq!(outcome, Ok(example.outputs), "the example of {name} does not hold");
+        let broken: Vec<_> =
+            functions().iter().filter_map(|function| Self::broken_example(functions, function)).collect();
+        assert!(broken.is_empty(), "examples that do not hold:\n{}", broken.join("\n"));
+    }
+
+    /// What is wrong with a function's example; `None` where it holds.
+    #[track_caller]
+    fn broken_example(functions: fn() -> Vec<Function>, function: &Function) -> Option<String> {
+        let (info, name) = (function.info(), function.name());
+        let example = &info.example;
+        if info.doc.is_empty() || example.inputs.is_empty() {
+            return Some(format!("{name} lacks documentation or an example"));
         }
+        let mut harness = Self::of(functions(), name).arguments(&example.arguments);
+        let column = describe_column("value", example_type(info));
+        harness.inputs = vec![column.clone(); example.inputs.len()];
+        let row = std::slice::from_ref(&example.inputs);
+        let outcome = if info.outputs.at_most == Some(0) {
+            let kept = harness.keep_rows(row).map(|kept| kept == [true]);
+            kept.map(|kept| vec![Some(if kept { "keep" } else { "drop" }.to_owned())])
+        } else {
+            harness.outputs = vec![column; example.outputs.len()];
+            harness.run_rows(row).map(|mut rows| rows.swap_remove(0))
+        };
+        (outcome != Ok(example.outputs.clone())).then(|| format!("{name}: {outcome:?}"))
     }
 
     fn context(&self) -> Context {

@@ -11,6 +11,13 @@ impl Key {
         Self { bytes }
     }
 
+    /// A key from bytes, for tests of what is built on keys. A guest's own come from [`Context::key`](crate::Context::key).
+    #[cfg(not(target_arch = "wasm32"))]
+    #[must_use]
+    pub const fn for_tests(bytes: [u8; 32]) -> Self {
+        Self::new(bytes)
+    }
+
     /// A key of its own for a purpose; what it makes is unrelated to what this one makes.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Self {
