@@ -7,6 +7,7 @@
 
 pub mod error;
 pub mod limits;
+pub mod postgres;
 pub mod relation;
 pub mod row;
 pub mod window;
