@@ -5,6 +5,7 @@
 //!
 //! `main → pipeline → {source, veil, apply} → {row, checkpoint} → {error, limits}`; see ARCHITECTURE.md.
 
+pub mod checkpoint;
 pub mod error;
 pub mod limits;
 pub mod relation;
