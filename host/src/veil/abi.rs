@@ -78,7 +78,7 @@ pub(super) struct BatchIn<'a> {
 }
 
 /// `types.column` on its way out: not to be trusted before `check` has seen it.
-#[derive(ComponentType, Lift)]
+#[derive(Default, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub(super) struct ColumnOut {
     pub states: Vec<u8>,
@@ -157,6 +157,7 @@ pub enum AcceptedType {
 }
 
 flags! {
+    /// `policy.guarantees`: what a function or a binding promises.
     Guarantees {
         #[component(name = "deterministic")]
         const DETERMINISTIC;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use wasmtime::{Config, Engine};
 
+use crate::config::Limits;
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 
 /// How often the epoch moves. A deadline is exact to one tick.
 const TICK: Duration = Duration::from_millis(50);
@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// cheap to find.
 const WASM_STACK_BYTES: usize = 512 * 1024;
 
-/// What a guest may use. The defaults are those of `limits.rs`; a job sets others in its file.
+/// What a guest may use. The defaults are those of the job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestLimits {
     /// Linear memory of an instance, in bytes.
@@ -30,20 +30,27 @@ pub struct GuestLimits {
     pub deadline: Duration,
     /// Output bytes for each input byte.
     pub output_factor: u64,
-    /// Output bytes for each row besides.
-    pub output_bytes_per_row: u64,
+    /// Output bytes of a call besides.
+    pub output_bytes_extra: u64,
+}
+
+/// What a job file's `limits` say.
+impl From<&Limits> for GuestLimits {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            memory_bytes: limits.guest_memory.bytes(),
+            fuel_base: limits.fuel_base,
+            fuel_per_row: limits.fuel_per_row,
+            deadline: limits.guest_deadline,
+            output_factor: limits.output_factor,
+            output_bytes_extra: limits.output_extra.bytes(),
+        }
+    }
 }
 
 impl Default for GuestLimits {
     fn default() -> Self {
-        Self {
-            memory_bytes: limits::GUEST_MEMORY,
-            fuel_base: limits::FUEL_BASE,
-            fuel_per_row: limits::FUEL_PER_ROW,
-            deadline: limits::GUEST_DEADLINE,
-            output_factor: limits::GUEST_OUTPUT_FACTOR,
-            output_bytes_per_row: limits::GUEST_OUTPUT_PER_ROW,
-        }
+        Self::from(&Limits::default())
     }
 }
 
@@ -54,10 +61,9 @@ impl GuestLimits {
     }
 
     /// The most bytes that a call may return for its input.
-    pub(super) fn output_bytes(&self, input_bytes: usize, rows: usize) -> usize {
+    pub(super) fn output_bytes(&self, input_bytes: usize) -> usize {
         let factor = self.output_factor.saturating_mul(input_bytes as u64);
-        let total = factor.saturating_add(self.output_bytes_per_row.saturating_mul(rows as u64));
-        usize::try_from(total).unwrap_or(usize::MAX)
+        usize::try_from(factor.saturating_add(self.output_bytes_extra)).unwrap_or(usize::MAX)
     }
 
     /// The deadline in ticks of the epoch. Never zero: that fires at once.

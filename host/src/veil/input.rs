@@ -54,10 +54,6 @@ impl InputColumn {
         &self.states
     }
 
-    pub(super) fn byte_count(&self) -> usize {
-        self.bytes.len()
-    }
-
     fn clear(&mut self) {
         self.states.clear();
         self.ends.clear();

@@ -101,7 +101,7 @@ struct Exports {
 
 /// A mask or filter that is bound in an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bound(usize);
+pub(super) struct Bound(pub usize);
 
 /// A running guest.
 pub(super) struct Instance {
@@ -115,6 +115,23 @@ pub(super) struct Instance {
 #[derive(Debug, thiserror::Error)]
 #[error("the guest says: {0}")]
 pub(super) struct BindRefusal(pub String);
+
+/// Why a call over a batch gave nothing.
+pub(super) enum CallError {
+    /// The guest refused a row. Its numbers are not to be trusted.
+    Fault(Fault),
+    /// It trapped, ran out of something, or returned what cannot be lifted.
+    Failed(Error),
+}
+
+impl From<&wasmtime::Error> for CallError {
+    fn from(error: &wasmtime::Error) -> CallError {
+        CallError::Failed(failure(error))
+    }
+}
+
+/// The instance again, and what it answered.
+pub(super) type Called<T> = std::result::Result<(Instance, T), CallError>;
 
 type BindReturn = (std::result::Result<ResourceAny, String>,);
 type ApplyReturn = (std::result::Result<Vec<ColumnOut>, Fault>,);
@@ -185,13 +202,13 @@ impl Instance {
     /// Calls a mask over a batch. The columns that come back are not checked yet.
     ///
     /// # Errors
-    /// The kind of trap or limit; [`Kind::GuestFault`] with the fault's code; [`Kind::GuestOutput`] for what cannot be lifted.
-    pub(super) fn apply(mut self, bound: Bound, batch: BatchIn<'_>) -> Result<(Instance, Vec<ColumnOut>)> {
-        self.arm_for(&batch)?;
+    /// A fault, the kind of trap or limit, or [`Kind::GuestOutput`] for what cannot be lifted.
+    pub(super) fn apply(mut self, bound: Bound, batch: BatchIn<'_>) -> Called<Vec<ColumnOut>> {
+        self.arm_for(&batch).map_err(CallError::Failed)?;
         let apply = self.exports.mask_apply.typed::<(ResourceAny, BatchIn<'_>), ApplyReturn>(&self.store);
         let answer = apply.and_then(|apply| apply.call(&mut self.store, (self.bound[bound.0], batch)));
-        let (answer,) = answer.map_err(|error| failure(&error))?;
-        let columns = answer.map_err(|fault| fault_error(fault, &batch))?;
+        let (answer,) = answer.map_err(|error| CallError::from(&error))?;
+        let columns = answer.map_err(CallError::Fault)?;
         Ok((self, columns))
     }
 
@@ -199,19 +216,18 @@ impl Instance {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply).
-    pub(super) fn keep(mut self, bound: Bound, batch: BatchIn<'_>) -> Result<(Instance, Vec<u8>)> {
-        self.arm_for(&batch)?;
+    pub(super) fn keep(mut self, bound: Bound, batch: BatchIn<'_>) -> Called<Vec<u8>> {
+        self.arm_for(&batch).map_err(CallError::Failed)?;
         let keep = self.exports.filter_keep.typed::<(ResourceAny, BatchIn<'_>), KeepReturn>(&self.store);
         let answer = keep.and_then(|keep| keep.call(&mut self.store, (self.bound[bound.0], batch)));
-        let (answer,) = answer.map_err(|error| failure(&error))?;
-        let kept = answer.map_err(|fault| fault_error(fault, &batch))?;
+        let (answer,) = answer.map_err(|error| CallError::from(&error))?;
+        let kept = answer.map_err(CallError::Fault)?;
         Ok((self, kept))
     }
 
-    /// The linear memory that the instance has taken, in bytes.
-    #[cfg(test)]
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.store.data().memory_bytes
+    /// The bytes that a call over so many bytes may return.
+    pub(super) fn output_bytes_max(&self, input_bytes: usize) -> usize {
+        self.limits.output_bytes(input_bytes)
     }
 
     fn arm_for(&mut self, batch: &BatchIn<'_>) -> Result<()> {
@@ -219,7 +235,7 @@ impl Instance {
         let input_bytes = batch.columns.iter().map(|column| column.bytes.len()).sum();
         // States and offsets take five bytes a row and column; a mask has few outputs, and each must be within this.
         let frame = rows.saturating_mul(5).saturating_mul(batch.columns.len().max(8));
-        let output = self.limits.output_bytes(input_bytes, rows).saturating_add(frame).saturating_add(HOST_BYTES);
+        let output = self.limits.output_bytes(input_bytes).saturating_add(frame).saturating_add(HOST_BYTES);
         arm(&mut self.store, &self.limits, rows, output)
     }
 }
@@ -292,17 +308,6 @@ fn failure(error: &wasmtime::Error) -> Error {
         // Not a trap: the engine could not lift what the guest returned, or the guest ran into a limit of the engine's tables.
         None => Error::new(Kind::GuestOutput, "lifting what the guest returned"),
     }
-}
-
-/// A fault names its row only if the batch has that row, and its column only if it was granted: both numbers are the guest's.
-fn fault_error(fault: Fault, batch: &BatchIn<'_>) -> Error {
-    let row = if fault.row < batch.rows { format!(", row {} of the batch", fault.row) } else { String::new() };
-    let column = if (fault.column as usize) < batch.columns.len() {
-        format!(", input {}", u64::from(fault.column) + 1)
-    } else {
-        String::new()
-    };
-    Error::new(Kind::GuestFault, format!("fault {}{column}{row}", fault.code.name()))
 }
 
 /// The guest's words to a policy's author: one line, of a sensible length, nothing that a terminal would act on.

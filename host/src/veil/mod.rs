@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | `engine`, `inspect`, `sealed`, `guest` | the sandbox, and what is let into it |
 //! | `abi`, `instance` | the WIT in Rust; one running guest |
-//! | `plan`, `binding`, `fingerprint` | what happens to each column, decided before the first row |
+//! | `plan`, `plan_binding`, `binding`, `fingerprint` | what happens to each column, decided before the first row |
 //! | `input`, `check` | the two sides of the guest's door |
 //! | `transform`, `worker`, `audit` | batches through the door, in order, and now and then twice |
 //!
@@ -40,13 +40,20 @@
 //! ```
 
 mod abi;
+mod audit;
+mod binding;
 mod check;
 mod engine;
+mod fingerprint;
 mod guest;
 mod input;
 mod inspect;
 mod instance;
+mod plan;
+mod plan_binding;
 mod sealed;
+mod transform;
+mod worker;
 
 use std::sync::Arc;
 
@@ -54,8 +61,12 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::abi::{AcceptedType, Arity, Example, FunctionInfo, FunctionKind, Guarantees, INTERFACE_VERSION, KeyUse};
 pub use self::engine::{GuestLimits, Sandbox};
+pub use self::fingerprint::Fingerprint;
 pub use self::guest::Guest;
 pub use self::inspect::Refusal;
+pub use self::plan::{Veil, VeilParts};
+pub use self::transform::WorkerInstances;
+pub use self::worker::{Pending, VeilPool};
 use crate::error::Error;
 use crate::relation::Table;
 use crate::row::{CellRef, Encoding, Image, RawBatch};
