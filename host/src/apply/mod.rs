@@ -1,0 +1,3 @@
+//! The target: one target transaction per source transaction.
+
+pub mod schema;
