@@ -1,6 +1,3 @@
-//! The target: one target transaction per source transaction.
-
-pub mod schema;
 //! Writes veiled rows to the target: one target transaction for each source transaction, the checkpoint inside it.
 //!
 //! Nothing here sees a row that was not veiled: [`Applier`] takes a `VeiledWindow` and nothing else.
@@ -10,6 +7,7 @@ mod array;
 mod change;
 mod replies;
 mod run;
+pub mod schema;
 mod statement;
 mod statements;
 mod table;
