@@ -1,0 +1,3 @@
+//! What an operator sees of a running job besides its data: logs.
+
+pub mod log;
