@@ -7,6 +7,7 @@ mod array;
 mod change;
 mod replies;
 mod run;
+pub mod schema;
 mod statement;
 mod statements;
 mod table;
