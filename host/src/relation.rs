@@ -7,17 +7,7 @@
 use crate::config::TableName;
 
 /// What identifies a row in `UPDATE` and `DELETE` (`pg_class.relreplident`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplicaIdentity {
-    /// The primary key.
-    Default,
-    /// The columns of a chosen unique index.
-    Index,
-    /// The whole old row.
-    Full,
-    /// Nothing: updates and deletes cannot be published.
-    Nothing,
-}
+pub use pgveil_wire::pgoutput::ReplicaIdentity;
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +22,12 @@ pub struct Column {
     pub type_name: String,
     /// The type below all domains, likewise written; equal to `type_name` for a type that is no domain.
     pub base_type_name: String,
+    /// `pg_type.typname` of the declared type, as guests are told it: `varchar`, `_text`, a domain's own name.
+    pub catalog_type: String,
+    /// `pg_type.typname` of the type below all domains.
+    pub base_catalog_type: String,
+    /// `pg_type.typcategory` of the type below all domains: `S` strings, `N` numbers, `D` dates and times …
+    pub category: char,
     /// Whether NULL is refused (`attnotnull`, or a domain's).
     pub not_null: bool,
     /// Whether the column belongs to the replica identity (under FULL: every column).

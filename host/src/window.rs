@@ -3,9 +3,9 @@
 //! Small transactions still make large batches: rows of many transactions share a batch, and the order of operations
 //! and the transaction boundaries are kept beside it. A huge transaction spans many windows.
 
-use std::time::SystemTime;
 
 use pgveil_wire::lsn::Lsn;
+use pgveil_wire::timestamp::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::Error;
@@ -30,7 +30,7 @@ pub enum Operation {
         /// The LSN of its commit record.
         final_lsn: Lsn,
         /// When it committed at the source.
-        commit_time: SystemTime,
+        commit_time: Timestamp,
     },
     /// A row was inserted.
     Insert {
