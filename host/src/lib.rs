@@ -5,9 +5,19 @@
 //!
 //! `main → pipeline → {source, veil, apply} → {row, checkpoint} → {error, limits}`; see ARCHITECTURE.md.
 
+pub mod apply;
 pub mod checkpoint;
+pub mod cli;
+pub mod config;
 pub mod error;
+pub mod failpoint;
 pub mod limits;
+pub mod observe;
+pub mod pipeline;
+pub mod postgres;
 pub mod relation;
 pub mod row;
+pub mod source;
+pub mod stop;
+pub mod veil;
 pub mod window;

@@ -56,6 +56,9 @@ pub const GUEST_FILE_BYTES_MAX: u64 = 64 * MIB;
 /// `wal_sender_timeout`.
 pub const FEEDBACK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A walsender that is silent for so long is taken for gone, as PostgreSQL's `wal_receiver_timeout` does by default.
+pub const SILENCE_MAX: Duration = Duration::from_secs(60);
+
 /// How often the target's flushed position is looked at while transactions are unacknowledged.
 pub const DURABLE_POLL: Duration = Duration::from_millis(100);
 

@@ -132,14 +132,14 @@ fn replaces(table: &TargetTable, shape: &UpdateShape) -> bool {
 /// Delete and insert in one statement, unchanged columns carried over on the server.
 fn replace(table: &TargetTable, shape: &UpdateShape) -> String {
     let set = set_columns(table, shape);
-    let mut sql = Sql::new("with old as (delete from only ");
+    let mut sql = Sql::new("with prior as (delete from only ");
     // The set columns' parameters come first, so the values are written into a query of their own in front.
     let mut values = Sql::new("");
     values.list(", ", table.columns.iter().enumerate(), |sql, (position, column)| {
         if set.contains(&position) {
             sql.put("(").parameter().put("::text)::").put(&column.type_name);
         } else {
-            sql.put("old.").put(&column.name);
+            sql.put("prior.").put(&column.name);
         }
     });
     sql.parameters = values.parameters;
@@ -147,7 +147,7 @@ fn replace(table: &TargetTable, shape: &UpdateShape) -> String {
     look_up(&mut sql, table);
     sql.put(" returning t.*), hit as (insert into ").put(&table.name).put(" (");
     sql.list(", ", &table.columns, |sql, column| _ = sql.put(&column.name));
-    sql.put(") overriding system value select ").put(&values.text).put(" from old");
+    sql.put(") overriding system value select ").put(&values.text).put(" from prior");
     sql.must_find("1")
 }
 
@@ -275,4 +275,105 @@ pub(crate) fn truncate<'a>(tables: impl IntoIterator<Item = &'a TargetTable>, re
         sql.put(" restart identity");
     }
     sql.text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::apply::table::TargetColumn;
+    use crate::config::TableName;
+    use crate::relation::{Column, ReplicaIdentity, Table};
+
+    /// A table `s.t` from `name type flags`, where the flags are `k` for the key and `a` for GENERATED ALWAYS.
+    fn table(lookup: Lookup, columns: &[(&str, &str, &str)]) -> TargetTable {
+        let described = |(name, kind, flags): &(&str, &str, &str)| Column {
+            name: (*name).to_owned(),
+            type_oid: 25,
+            type_modifier: -1,
+            type_name: (*kind).to_owned(),
+            base_type_name: (*kind).to_owned(),
+            catalog_type: (*kind).to_owned(),
+            base_catalog_type: (*kind).to_owned(),
+            category: 'S',
+            not_null: false,
+            identity: flags.contains('k'),
+            unique: flags.contains('k'),
+        };
+        let name = TableName { schema: "s".into(), name: "t".into() };
+        let source = Table {
+            name: name.clone(),
+            relation_id: 1,
+            replica_identity: if lookup == Lookup::Key { ReplicaIdentity::Default } else { ReplicaIdentity::Full },
+            columns: columns.iter().map(described).collect(),
+        };
+        TargetTable {
+            name: name.quoted(),
+            columns: columns
+                .iter()
+                .map(|(name, kind, flags)| TargetColumn {
+                    name: format!("\"{name}\""),
+                    type_name: format!("pg_catalog.{kind}"),
+                    equals: "operator(pg_catalog.=)".into(),
+                    always_identity: flags.contains('a'),
+                })
+                .collect(),
+            lookup,
+            key: columns.iter().enumerate().filter(|(_, column)| column.2.contains('k')).map(|(position, _)| position).collect(),
+            reorderable: true,
+            filtered: false,
+            source: Arc::new(source),
+        }
+    }
+
+    fn shape(set: &[bool], old: bool) -> UpdateShape {
+        UpdateShape { set: set.into(), old }
+    }
+
+    #[test]
+    fn update_by_key_leaves_an_unchanged_column_alone() {
+        let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", ""), ("b", "varchar", "")]);
+        insta::assert_snapshot!(update(&table, &shape(&[true, true, false], false)), @"");
+    }
+
+    #[test]
+    fn update_of_the_key_is_found_by_the_old_one() {
+        let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", "")]);
+        insta::assert_snapshot!(update(&table, &shape(&[true, true], true)), @"");
+    }
+
+    #[test]
+    fn update_of_a_table_of_only_key_columns_still_must_find_its_row() {
+        let table = table(Lookup::Key, &[("z", "int4", "k"), ("a", "int4", "k")]);
+        insta::assert_snapshot!(update(&table, &shape(&[true, true], false)), @"");
+    }
+
+    #[test]
+    fn update_under_full_takes_exactly_one_of_equal_rows() {
+        let table = table(Lookup::WholeRow, &[("a", "json", ""), ("b", "numeric", "")]);
+        insta::assert_snapshot!(update(&table, &shape(&[true, false], true)), @"");
+    }
+
+    #[test]
+    fn update_of_an_always_identity_deletes_and_inserts() {
+        let table = table(Lookup::Key, &[("id", "int8", "ka"), ("a", "text", ""), ("big", "text", "")]);
+        insta::assert_snapshot!(update(&table, &shape(&[true, true, false], true)), @"");
+    }
+
+    #[test]
+    fn many_at_once() {
+        let table = table(Lookup::Key, &[("z", "int8", "k"), ("a", "bpchar", "k"), ("v", "text", "")]);
+        insta::assert_snapshot!(update_many(&table, &shape(&[true, true, true], false)), @"");
+        insta::assert_snapshot!(delete_many(&table), @"");
+    }
+
+    #[test]
+    fn inserts() {
+        let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", "")]);
+        insta::assert_snapshot!(insert(&table), @"");
+        insta::assert_snapshot!(upsert(&table), @"");
+        insta::assert_snapshot!(copy(&table), @"");
+        insta::assert_snapshot!(truncate([&table, &table], true), @"");
+    }
 }

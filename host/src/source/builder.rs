@@ -17,7 +17,8 @@ use crate::window::{Operation, RawWindow, RowRef};
 pub(super) struct WindowBuilder {
     operations: Vec<Operation>,
     open: Vec<OpenBatch>,
-    by_table: HashMap<(u32, bool), u32>,
+    /// By the address of the table's description: after a change of shape the rows of both have batches of their own.
+    by_table: HashMap<(usize, bool), u32>,
     bytes: usize,
     rows: usize,
     fault: Option<Error>,
@@ -93,7 +94,7 @@ impl WindowBuilder {
 
     fn batch(&mut self, table: &Arc<Table>, image: Image) -> u32 {
         let open = &mut self.open;
-        *self.by_table.entry((table.relation_id, image == Image::Key)).or_insert_with(|| {
+        *self.by_table.entry((Arc::as_ptr(table).addr(), image == Image::Key)).or_insert_with(|| {
             open.push(OpenBatch { table: table.clone(), image, bytes: Vec::new(), cells: Vec::new(), rows: 0 });
             (open.len() - 1) as u32
         })

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::checkpoint::DurableLsn;
 use crate::error::Result;
+use crate::failpoint::{self, Point};
 use crate::limits;
 use crate::postgres::Replication;
 
@@ -58,11 +59,12 @@ impl Feedback {
         self.received = self.received.max(lsn);
     }
 
-    /// Sends a status update. While the stream is ahead of what is durable it asks for a keepalive in return, which
-    /// proves that the other end lives and carries the position that lets an idle slot advance.
+    /// Sends a status update, and asks for a keepalive in return when all that came is durable: a quiet walsender so
+    /// proves that it lives, and tells the position to which an idle slot may advance.
     pub(super) async fn send(&mut self, replication: &mut Replication) -> Result<()> {
         self.due_at = Instant::now() + limits::FEEDBACK_INTERVAL;
         self.hurried = false;
+        failpoint::reach(Point::Acknowledge)?;
         let durable = (*self.durable.borrow_and_update()).map_or(Lsn::ZERO, DurableLsn::lsn);
         let update = StandbyStatusUpdate {
             written: durable,

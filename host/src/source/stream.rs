@@ -48,6 +48,7 @@ pub struct StreamReader {
     /// The furthest position that was handed on.
     reached: Lsn,
     advanced_at: Instant,
+    heard_at: Instant,
 }
 
 /// Where the stream stands between Begin and Commit.
@@ -72,6 +73,7 @@ impl StreamReader {
             start,
             reached: start,
             advanced_at: Instant::now(),
+            heard_at: Instant::now(),
         }
     }
 
@@ -86,9 +88,14 @@ impl StreamReader {
                 // In this order: what is already in the socket's buffer comes before handing on, which makes batches.
                 biased;
                 () = stop.wait() => break,
-                () = self.feedback.due() => self.feedback.send(&mut self.replication).await?,
+                () = self.feedback.due() => {
+                    let reading = !ended && !self.builder.is_full();
+                    self.check_alive(reading)?;
+                    self.feedback.send(&mut self.replication).await?;
+                }
                 message = self.replication.next(), if !ended && !self.builder.is_full() => {
                     let message = message?;
+                    self.heard_at = Instant::now();
                     if let Err(error) = self.accept(&message) {
                         self.builder.fail(self.locate(error));
                     }
@@ -105,6 +112,18 @@ impl StreamReader {
         }
         self.feedback.send(&mut self.replication).await?;
         self.replication.end().await
+    }
+
+    /// A walsender that says nothing, not even when asked, is gone. While the socket is not read it cannot be judged.
+    fn check_alive(&mut self, reading: bool) -> Result<()> {
+        if !reading {
+            self.heard_at = Instant::now();
+        }
+        if self.heard_at.elapsed() < limits::SILENCE_MAX {
+            return Ok(());
+        }
+        let silence = limits::SILENCE_MAX.as_secs();
+        Err(Error::new(Kind::ConnectionLost, format!("source: the walsender has been silent for {silence} s")))
     }
 
     fn accept(&mut self, body: &bytes::Bytes) -> Result<()> {

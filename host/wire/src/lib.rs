@@ -18,13 +18,35 @@
 //! - **No row data in words.** Types that hold row data have neither `Debug` nor `Display`, and an error carries a place
 //!   and a kind, never bytes of the message.
 //!
-//! ```compile_fail
+//! The same lines compile for a type without row data, so that the ones below fail for the reason they name:
+//!
+//! ```
+//! fn needs_debug<T: std::fmt::Debug>() {}
+//! needs_debug::<pgveil_wire::pgoutput::Relation>();
+//! ```
+//! ```compile_fail,E0277
 //! fn needs_debug<T: std::fmt::Debug>() {}
 //! needs_debug::<pgveil_wire::tuple::Tuple>();
 //! ```
-//! ```compile_fail
+//! ```compile_fail,E0277
+//! fn needs_debug<T: std::fmt::Debug>() {}
+//! needs_debug::<pgveil_wire::tuple::TupleCell<'_>>();
+//! ```
+//! ```compile_fail,E0277
+//! fn needs_debug<T: std::fmt::Debug>() {}
+//! needs_debug::<pgveil_wire::pgoutput::Message>();
+//! ```
+//! ```compile_fail,E0277
 //! fn needs_debug<T: std::fmt::Debug>() {}
 //! needs_debug::<pgveil_wire::backend::Frame>();
+//! ```
+//! ```compile_fail,E0277
+//! fn needs_debug<T: std::fmt::Debug>() {}
+//! needs_debug::<pgveil_wire::backend::DataRow>();
+//! ```
+//! ```compile_fail,E0277
+//! fn needs_debug<T: std::fmt::Debug>() {}
+//! needs_debug::<pgveil_wire::replication::XLogData>();
 //! ```
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// A position in the write-ahead log, in bytes since the cluster was made. Ordered as the number it is, not as its text.
 ///
 /// Written as PostgreSQL writes type `pg_lsn`: both halves in hexadecimal, `16/B374D848` (section "`pg_lsn` Type").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lsn(pub u64);
 
 impl Lsn {
@@ -25,6 +25,13 @@ impl Lsn {
 impl fmt::Display for Lsn {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:X}/{:X}", self.0 >> 32, self.0 & 0xFFFF_FFFF)
+    }
+}
+
+impl fmt::Debug for Lsn {
+    /// As it is displayed: nobody reads a position as one decimal number.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 

@@ -72,8 +72,8 @@ impl ServerMessage {
 
 /// Standby status update: what the client has done with the log so far.
 ///
-/// Each position is the first byte *after* what it speaks of. PostgreSQL moves the slot by `flushed`, and reads a zero there
-/// as "take the written one": set all three.
+/// Each position is the first byte *after* what it speaks of. PostgreSQL moves the slot by `flushed` alone; a zero there
+/// moves nothing, so that "not yet known" is [`Lsn::ZERO`] and never the received position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandbyStatusUpdate {
     /// Received.

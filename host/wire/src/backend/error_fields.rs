@@ -8,7 +8,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::cursor::Cursor;
-use crate::error::{Result, WireErrorKind};
+use crate::error::{Result, WireError, WireErrorKind};
 
 /// What may be told of a server's error or notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,18 +41,8 @@ impl ErrorFields {
     /// A body without its end, or without a well-formed SQLSTATE.
     pub fn parse(body: &Bytes) -> Result<Self> {
         let mut cursor = Cursor::new(body);
-        let mut fields = Self {
-            severity: Severity::Unrecognized,
-            sqlstate: SqlState(*b"XX000"),
-            schema: None,
-            table: None,
-            column: None,
-            data_type: None,
-            constraint: None,
-            routine: None,
-        };
-        let mut has_sqlstate = false;
-        let mut translated_severity = Severity::Unrecognized;
+        let (mut severity, mut translated_severity, mut sqlstate) = (None, None, None);
+        let (mut schema, mut table, mut column, mut data_type, mut constraint, mut routine) = Default::default();
         loop {
             let code = cursor.u8()?;
             if code == 0 {
@@ -61,32 +51,27 @@ impl ErrorFields {
             let start = cursor.position();
             let value = cursor.terminated()?;
             match code {
-                b'V' => fields.severity = Severity::from_bytes(value),
+                b'V' => severity = Severity::from_bytes(value),
                 b'S' => translated_severity = Severity::from_bytes(value),
                 b'C' => {
-                    fields.sqlstate =
-                        SqlState::from_bytes(value).ok_or(crate::WireError::new(start, WireErrorKind::BadSqlState))?;
-                    has_sqlstate = true;
+                    let malformed = WireError::new(start, WireErrorKind::BadSqlState);
+                    sqlstate = Some(SqlState::from_bytes(value).ok_or(malformed)?);
                 }
-                b's' => fields.schema = name(value),
-                b't' => fields.table = name(value),
-                b'c' => fields.column = name(value),
-                b'd' => fields.data_type = name(value),
-                b'n' => fields.constraint = name(value),
-                b'R' => fields.routine = name(value),
+                b's' => schema = name(value),
+                b't' => table = name(value),
+                b'c' => column = name(value),
+                b'd' => data_type = name(value),
+                b'n' => constraint = name(value),
+                b'R' => routine = name(value),
                 // The manual: "Frontends should silently ignore fields of unrecognized type." All others may quote values.
                 _ => {}
             }
         }
-        if !has_sqlstate {
-            return Err(cursor.error(WireErrorKind::BadSqlState));
-        }
         // `V` is never translated but younger than `S`.
-        if fields.severity == Severity::Unrecognized {
-            fields.severity = translated_severity;
-        }
+        let severity = severity.or(translated_severity).unwrap_or(Severity::Unrecognized);
+        let sqlstate = sqlstate.ok_or(cursor.error(WireErrorKind::BadSqlState))?;
         cursor.finish()?;
-        Ok(fields)
+        Ok(Self { severity, sqlstate, schema, table, column, data_type, constraint, routine })
     }
 }
 
@@ -118,8 +103,8 @@ pub enum Severity {
 }
 
 impl Severity {
-    fn from_bytes(bytes: &[u8]) -> Self {
-        match bytes {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(match bytes {
             b"DEBUG" => Self::Debug,
             b"LOG" => Self::Log,
             b"INFO" => Self::Info,
@@ -128,8 +113,8 @@ impl Severity {
             b"ERROR" => Self::Error,
             b"FATAL" => Self::Fatal,
             b"PANIC" => Self::Panic,
-            _ => Self::Unrecognized,
-        }
+            _ => return None,
+        })
     }
 }
 

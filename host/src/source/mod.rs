@@ -1,0 +1,3 @@
+//! The source: reading, and nothing else.
+
+pub mod schema;
