@@ -5,8 +5,7 @@ use pgveil_wire::copy_text::{FIELD_SEPARATOR, NULL, ROW_END, escape_into};
 use crate::config::quote_ident;
 use crate::error::{Error, Kind, Result};
 use crate::relation::Table;
-use crate::row::{CellRef, Encoding};
-use crate::veil::VeiledBatch;
+use crate::veil::{VeiledBatch, VeiledCell};
 
 /// The statement that takes the rows of a table: all of the job's columns, by name.
 #[must_use]
@@ -31,15 +30,12 @@ pub fn write_copy_rows(batch: &VeiledBatch, rows: impl IntoIterator<Item = usize
             if column > 0 {
                 output.push(FIELD_SEPARATOR);
             }
-            let (cell, encoding) = batch.cell(row, column);
-            match cell {
-                CellRef::Null => output.extend_from_slice(NULL),
-                CellRef::Value(value) => match encoding {
-                    Encoding::CopyText => output.extend_from_slice(value),
-                    Encoding::Plain => escape_into(value, output),
-                },
-                CellRef::Unchanged => return Err(missing(batch.table(), column, Kind::UnchangedNeeded)),
-                CellRef::Absent => return Err(missing(batch.table(), column, Kind::Internal)),
+            match batch.cell(row, column) {
+                VeiledCell::Null => output.extend_from_slice(NULL),
+                VeiledCell::CopyText(value) => output.extend_from_slice(value),
+                VeiledCell::Plain(value) => escape_into(value, output),
+                VeiledCell::Unchanged => return Err(missing(batch.table(), column, Kind::UnchangedNeeded)),
+                VeiledCell::Absent => return Err(missing(batch.table(), column, Kind::Internal)),
             }
         }
         output.push(ROW_END);

@@ -1,6 +1,3 @@
-//! The target: one target transaction per source transaction.
-
-pub mod schema;
 //! Writes veiled rows to the target: one target transaction for each source transaction, the checkpoint inside it.
 //!
 //! Nothing here sees a row that was not veiled: [`Applier`] takes a `VeiledWindow` and nothing else.
@@ -8,8 +5,10 @@ pub mod schema;
 mod applier;
 mod array;
 mod change;
+pub(crate) mod copy;
 mod replies;
 mod run;
+pub mod schema;
 mod statement;
 mod statements;
 mod table;

@@ -34,6 +34,8 @@ impl Vitals {
 
 /// Beats until it is dropped.
 pub struct Heartbeat {
+    target: Arc<Endpoint>,
+    job_id: String,
     task: JoinHandle<()>,
 }
 
@@ -47,7 +49,20 @@ impl Heartbeat {
     /// Begins to beat for a job whose record exists.
     #[must_use]
     pub fn start(target: Arc<Endpoint>, job_id: String, interval: Duration, vitals: Arc<Vitals>) -> Heartbeat {
-        Heartbeat { task: tokio::spawn(beat_for_ever(target, job_id, interval, vitals)) }
+        let task = tokio::spawn(beat_for_ever(Arc::clone(&target), job_id.clone(), interval, vitals));
+        Heartbeat { target, job_id, task }
+    }
+
+    /// Stops, and takes the sign of life away: the process ended in good order. If that fails, the last beat shows when.
+    pub async fn end(self) {
+        self.task.abort();
+        let removed = async {
+            let mut session = Session::connect(&self.target, "heartbeat").await?;
+            session.execute("delete from pgveil.process where job_id = $1", &[Some(&self.job_id)]).await
+        };
+        if let Err(error) = removed.await {
+            tracing::debug!(%error, "the heartbeat's row stays");
+        }
     }
 }
 

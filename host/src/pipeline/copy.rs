@@ -37,7 +37,7 @@ pub struct Copy {
     /// Where rows go.
     pub target: Arc<Endpoint>,
     /// Who masks them.
-    pub pool: Arc<VeilPool>,
+    pub pool: VeilPool,
     /// Who is told of them.
     pub progress: Arc<Progress>,
     /// What a batch may hold.
@@ -131,8 +131,7 @@ impl Work {
             let units = (batch.size() / BUDGET_UNIT + 1).min(self.budget_units);
             let units = u32::try_from(units).unwrap_or(u32::MAX);
             let share = Arc::clone(&self.budget).acquire_many_owned(units).await.map_err(|error| Error::new(Kind::Internal, "memory budget").because(error))?;
-            let pool = Arc::clone(&self.copy.pool);
-            let veiled = Box::pin(pool.submit(batch));
+            let veiled = Box::pin(self.copy.pool.batch(batch));
             if sender.send(Pending { veiled, rows, bytes, _share: share }).await.is_err() {
                 // The writer stopped and has the reason.
                 return Ok(());
@@ -165,8 +164,7 @@ impl Work {
 /// for the disk, for a copy that is not whole is never used, and the record that it is whole does wait.
 async fn open_target(target: &Endpoint) -> Result<Session> {
     let mut session = Session::connect(target, "copy").await?;
-    session.batch("set session_replication_role = replica; set synchronous_commit = off").await?;
-    session.batch("set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set row_security = off").await?;
+    session.batch("set session_replication_role = replica; set synchronous_commit = off; set row_security = off").await?;
     if session.server_version() >= 170_000 {
         session.batch("set transaction_timeout = 0").await?;
     }

@@ -82,9 +82,6 @@ pub async fn identify(replication: &mut Session, publication: &str, slot: &str) 
 /// # Errors
 /// [`Kind::Preflight`] when a slot of that name is there already: it is not this job's.
 pub async fn create(mut session: Session, observer: &Endpoint, slot: &str, notice: &(dyn Fn(String) + Sync)) -> Result<NewSlot> {
-    // The session stays idle in its transaction as long as the snapshot is needed.
-    session.batch("set idle_in_transaction_session_timeout = 0").await?;
-    session.batch("set statement_timeout = 0").await?;
     let pid = session.backend_pid();
     let command = format!("CREATE_REPLICATION_SLOT {} LOGICAL {PLUGIN} (SNAPSHOT 'export')", quote_ident(slot));
     let made = tokio::select! {

@@ -73,7 +73,7 @@ impl CopySession {
     pub async fn open(source: &Endpoint, snapshot: &str, tables: &[Arc<Table>]) -> Result<CopySession> {
         let mut session = Session::connect(source, "copy").await?;
         // Without row_security = off, a policy of the source's would silently leave rows out.
-        session.batch("set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set row_security = off").await?;
+        session.batch("set row_security = off").await?;
         if session.server_version() >= 170_000 {
             session.batch("set transaction_timeout = 0").await?;
         }
