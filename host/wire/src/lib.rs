@@ -8,7 +8,7 @@
 //! | [`lsn`], [`timestamp`] | the two scalar types that every other module shares |
 //! | [`backend`] | frames of protocol 3.0 and the bodies of the messages a client has to understand |
 //! | [`replication`] | what a walsender puts into CopyData, and the standby status update it expects back |
-//! | [`pgoutput`], [`tuple`] | the logical replication messages of the built-in output plugin, protocol version 1 |
+//! | [`pgoutput`], [`mod@tuple`] | the logical replication messages of the built-in output plugin, protocol version 1 |
 //! | [`copy_text`] | rows of COPY in text format: splitting, unescaping, escaping |
 //!
 //! Three rules hold in every module:

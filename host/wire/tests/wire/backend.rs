@@ -110,8 +110,9 @@ fn errors_keep_codes_and_names_and_forget_what_they_quote() {
 
 #[test]
 fn errors_of_odd_servers() {
-    let cases: [(&str, &[u8]); 7] = [
-        ("untranslated only", b"SFATAL\0C57P01\0\0"),
+    let cases: [(&str, &[u8]); 8] = [
+        ("both, at odds", b"SERROR\0VFATAL\0C57P01\0\0"),
+        ("old server", b"SFATAL\0C57P01\0\0"),
         ("translated only", b"SFEHLER\0C57P01\0\0"),
         ("name in another encoding", b"VERROR\0C42P01\0t\xFCser\0\0"),
         ("no code", b"VERROR\0\0"),
@@ -124,7 +125,8 @@ fn errors_of_odd_servers() {
         Err(error) => format!("{what}: refused: {error}"),
     });
     assert_snapshot!(outcomes.join("\n"), @"
-    untranslated only: Fatal 57P01 table None
+    both, at odds: Fatal 57P01 table None
+    old server: Fatal 57P01 table None
     translated only: Unrecognized 57P01 table None
     name in another encoding: Error 42P01 table None
     no code: refused: malformed SQLSTATE at byte 8

@@ -151,6 +151,17 @@ fn no_namespace_is_pg_catalog_and_times_may_lie_before_2000() {
 }
 
 #[test]
+fn each_truncate_option_has_its_bit() {
+    let options = ["00", "01", "02", "03"].map(|bits| parsed(&hex(&format!("54 00000001 {bits} 00000007"))));
+    assert_snapshot!(options.join("\n"), @"
+    truncate [7]
+    truncate [7] cascade
+    truncate [7] restart identity
+    truncate [7] cascade restart identity
+    ");
+}
+
+#[test]
 fn the_end_of_a_commit_lies_behind_its_start() {
     let Ok(Message::Commit(commit)) = Message::parse(&hex("43 00 00000000ffffffff 0000000100000000 0000000000000000"))
     else {
