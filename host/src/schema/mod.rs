@@ -8,8 +8,6 @@
 //! out is made from the catalogue. Comments, rights, owners, triggers, policies and statistics stay at the source. So do the
 //! defaults of masked columns and of domains: they may be values like any other.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Deserialize;
 
 use crate::config::{TableName, quote_ident};
@@ -21,6 +19,7 @@ mod compare;
 mod defaults;
 mod dump;
 mod environment;
+mod hidden;
 mod needs;
 mod scan;
 mod sequences;
@@ -30,11 +29,9 @@ mod types;
 
 pub use compare::{Difference, compare, verify_existing};
 pub use environment::ToolEnvironment;
+pub use hidden::{HiddenColumns, filtered_tables, hidden_columns};
 pub use needs::unmet;
 pub use tool::DumpTool;
-
-/// The columns whose values the policy does not pass as they are, by table.
-pub type HiddenColumns = BTreeMap<TableName, BTreeSet<String>>;
 
 /// What to do with tables that stand on the target already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub struct SourceTable {
     pub row_filter: bool,
     /// Whether the publication names the columns that it sends.
     pub column_list: bool,
-    /// Whether row-level security is on, which hides rows from a role that is neither owner nor `BYPASSRLS`.
+    /// Whether row-level security applies to our role (neither owner nor `BYPASSRLS`): it would not see every row.
     pub row_security: bool,
     /// The index behind replica identity DEFAULT or INDEX, usable or not; `None` when there is none.
     pub identity_index: Option<IdentityIndex>,
@@ -166,6 +166,9 @@ struct ColumnRow {
     type_modifier: i32,
     type_name: String,
     base_type_name: String,
+    catalog_type: String,
+    base_catalog_type: String,
+    category: char,
     not_null: bool,
     identity: bool,
     unique: bool,
@@ -241,6 +244,9 @@ impl ColumnRow {
             type_modifier: self.type_modifier,
             type_name: self.type_name,
             base_type_name: self.base_type_name,
+            catalog_type: self.catalog_type,
+            base_catalog_type: self.base_catalog_type,
+            category: self.category,
             not_null: self.not_null,
             identity: self.identity,
             unique: self.unique,

@@ -74,7 +74,7 @@ SELECT pg_catalog.json_build_object(
     'schema', namespace.nspname, 'name', relation.relname, 'relation_id', relation.oid::bigint,
     'kind', relation.relkind, 'is_partition', relation.relispartition, 'persistence', relation.relpersistence,
     'row_filter', published.row_filter, 'column_list', published.column_list,
-    'row_security', relation.relrowsecurity, 'replica_identity', relation.relreplident,
+    'row_security', pg_catalog.row_security_active(relation.oid), 'replica_identity', relation.relreplident,
     'readable', pg_catalog.has_table_privilege(relation.oid, 'SELECT'),
     'estimated_rows', greatest(relation.reltuples, 0)::numeric::bigint,
     'blocks', CASE WHEN relation.relkind = 'r' THEN pg_catalog.pg_relation_size(relation.oid)
@@ -95,6 +95,7 @@ SELECT pg_catalog.json_build_object(
             -- With modifier -1 rather than NULL: that writes bpchar and "bit", which a cast does not cut to one character.
             'type_name', pg_catalog.format_type(attribute.atttypid, -1),
             'base_type_name', pg_catalog.format_type(coalesce(domain.below, attribute.atttypid), -1),
+            'catalog_type', type.typname, 'base_catalog_type', base.typname, 'category', base.typcategory,
             'not_null', attribute.attnotnull OR coalesce(domain.not_null, false),
             'identity', relation.relreplident = 'f' OR EXISTS (SELECT FROM identity
                 WHERE identity.relid = relation.oid AND identity.usable AND relation.relreplident IN ('d', 'i')
@@ -117,7 +118,9 @@ SELECT pg_catalog.json_build_object(
                 ELSE 'computed' END
         ) ORDER BY attribute.attnum)
         FROM pg_catalog.pg_attribute attribute
+        JOIN pg_catalog.pg_type type ON type.oid = attribute.atttypid
         LEFT JOIN domain ON domain.domain = attribute.atttypid
+        JOIN pg_catalog.pg_type base ON base.oid = coalesce(domain.below, attribute.atttypid)
         LEFT JOIN pg_catalog.pg_attrdef initial ON initial.adrelid = attribute.attrelid AND initial.adnum = attribute.attnum
         WHERE attribute.attrelid = relation.oid AND attribute.attnum > 0 AND NOT attribute.attisdropped),
     'unique_indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
