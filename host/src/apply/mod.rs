@@ -5,6 +5,7 @@
 mod applier;
 mod array;
 mod change;
+pub(crate) mod copy;
 mod replies;
 mod run;
 pub mod schema;
