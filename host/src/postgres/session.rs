@@ -334,3 +334,25 @@ fn version_number(text: &str) -> Option<u32> {
     let patch = parts.next().flatten().unwrap_or(0);
     Some(major * 10_000 + minor.checked_mul(100)?.checked_add(patch)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::version_number;
+
+    #[test]
+    fn versions_read_as_server_version_num_writes_them() {
+        let cases = [
+            ("15.18 (Debian 15.18-0+deb12u1)", Some(150_018)),
+            ("18.1", Some(180_001)),
+            ("18beta1", Some(180_000)),
+            ("19devel", Some(190_000)),
+            ("9.6.24", Some(90_624)),
+            ("", None),
+            ("x", None),
+            ("4294967295.1", None),
+        ];
+        for (text, number) in cases {
+            assert_eq!(version_number(text), number, "{text}");
+        }
+    }
+}
