@@ -64,7 +64,7 @@ on_every_version! {
                 assert_eq!(row.text("name")?, "pgveil pins");
                 assert_eq!((row.text("timeout")?, row.text("geqo")?), ("0", "off"));
                 assert_eq!(session.parameter("client_encoding"), Some("UTF8"));
-                assert_eq!(session.server_version() / 10_000, major.number().into());
+                assert_eq!(session.server_version() / 10_000, major.number());
                 session.close().await;
             }
             Ok(())
@@ -90,6 +90,9 @@ on_every_version! {
             assert_eq!(rows.iter().map(|row| row.get(0)).collect::<Vec<_>>(), [Some("2"), Some("3")]);
             assert_eq!(session.transaction(), TransactionStatus::Idle);
             assert!(session.batch("").await?.is_empty());
+            // What the protocol cannot carry is refused before anything is sent.
+            assert_eq!(session.batch("SELECT \0").await.err().ok_or("a zero byte")?.kind(), Kind::Internal);
+            assert_eq!(session.query("SELECT 1", &[]).await?.len(), 1);
             // A row larger than any buffer, twice, with small ones in between.
             for length in [3_000_000, 10, 2_000_000] {
                 let rows = session.query("SELECT pg_catalog.repeat('x', $1::int) AS x", &[Some(&length.to_string())]).await?;
@@ -135,7 +138,8 @@ fn rows_are_copied_out_and_in() -> Result<()> {
     database.execute("CREATE TABLE t (a int PRIMARY KEY, b text)")?;
     run(async {
         let (mut from, mut into) = (connect(&database.url()).await?, connect(&database.url()).await?);
-        let sql = "COPY (SELECT g, pg_catalog.repeat('x', g % 1000) FROM pg_catalog.generate_series(1, 20000) g) TO STDOUT";
+        let sql =
+            "COPY (SELECT g, pg_catalog.repeat('x', g % 1000) FROM pg_catalog.generate_series(1, 20000) g) TO STDOUT";
         let mut copy = from.copy_out(sql).await?;
         let mut target = into.copy_in("COPY public.t FROM STDIN").await?;
         let mut chunk = Vec::new();
@@ -152,16 +156,23 @@ fn rows_are_copied_out_and_in() -> Result<()> {
         assert_eq!((rows, copy.rows(), copy.next().await?.is_none()), (20_000, 20_000, true));
         assert!(calls < 5000, "{calls} calls for 20000 rows");
         assert_eq!(target.finish().await?, 20_000);
-        assert_eq!(into.query("SELECT count(*), sum(length(b)) FROM public.t", &[]).await?.first().ok_or("no row")?.get(1), Some("9990000"));
+        assert_eq!(
+            into.query("SELECT count(*), sum(length(b)) FROM public.t", &[]).await?.first().ok_or("no row")?.get(1),
+            Some("9990000")
+        );
 
         // Given up, the rows are gone and the session goes on.
         let mut target = into.copy_in("COPY public.t FROM STDIN").await?;
         target.send(b"0\tx\n").await?;
         target.abort().await?;
-        assert_eq!(into.query("SELECT count(*) FROM public.t", &[]).await?.first().ok_or("no row")?.get(0), Some("20000"));
+        assert_eq!(
+            into.query("SELECT count(*) FROM public.t", &[]).await?.first().ok_or("no row")?.get(0),
+            Some("20000")
+        );
 
         // An error half way through either direction leaves the session usable.
-        let mut copy = from.copy_out("COPY (SELECT 1 / (5 - g) FROM pg_catalog.generate_series(1, 9) g) TO STDOUT").await?;
+        let mut copy =
+            from.copy_out("COPY (SELECT 1 / (5 - g) FROM pg_catalog.generate_series(1, 9) g) TO STDOUT").await?;
         let error = loop {
             match copy.next().await {
                 Ok(Some(_)) => {}
@@ -173,8 +184,11 @@ fn rows_are_copied_out_and_in() -> Result<()> {
         from.batch("SELECT 1").await?;
 
         // Dropped half way, it is not.
-        drop(into.copy_in("COPY public.t FROM STDIN").await?);
-        assert_eq!(into.batch("SELECT 1").await.err().ok_or("a session in the middle of COPY")?.kind(), Kind::ConnectionLost);
+        let _dropped = into.copy_in("COPY public.t FROM STDIN").await?;
+        assert_eq!(
+            into.batch("SELECT 1").await.err().ok_or("a session in the middle of COPY")?.kind(),
+            Kind::ConnectionLost
+        );
         assert_eq!(from.copy_out("SELECT 1").await.err().ok_or("no COPY")?.kind(), Kind::Internal);
         Ok(())
     })
@@ -256,7 +270,9 @@ fn a_pipeline_skips_to_the_next_sync_after_an_error() -> Result<()> {
                 Reply::BindComplete => "bound".to_owned(),
                 Reply::CloseComplete => "closed".to_owned(),
                 Reply::Command { rows } => format!("{rows} rows"),
-                Reply::Row(value) => format!("row {}", value.map_or("NULL".into(), |v| String::from_utf8_lossy(&v).into_owned())),
+                Reply::Row(value) => {
+                    format!("row {}", value.map_or("NULL".into(), |v| String::from_utf8_lossy(&v).into_owned()))
+                }
                 Reply::CopyInReady => "copy".to_owned(),
                 Reply::Ready(status) => format!("ready {status:?}"),
                 Reply::Error(error) => format!("error {}", error.sqlstate),
@@ -311,7 +327,8 @@ fn a_running_query_is_cancelled_and_an_ended_session_is_told() -> Result<()> {
             (session, error)
         });
         let pid = |session: &Session| session.backend_pid().to_string();
-        let running = "SELECT 1 FROM pg_catalog.pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        let running =
+            "SELECT 1 FROM pg_catalog.pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         while other.query(running, &[]).await?.is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -329,9 +346,9 @@ fn a_running_query_is_cancelled_and_an_ended_session_is_told() -> Result<()> {
 }
 
 /// Roles by method of authentication, all with the same password.
-const ROLES: &str = "CREATE ROLE plain LOGIN SUPERUSER PASSWORD 'pässword';
-    SET password_encryption = 'md5'; CREATE ROLE digest LOGIN PASSWORD 'pässword';
-    SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'pässword';
+const ROLES: &str = "CREATE ROLE plain LOGIN SUPERUSER PASSWORD 'canärie';
+    SET password_encryption = 'md5'; CREATE ROLE digest LOGIN PASSWORD 'canärie';
+    SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'canärie';
     CREATE ROLE certified LOGIN; CREATE ROLE only_tls LOGIN; CREATE ROLE only_clear LOGIN; CREATE ROLE nobody LOGIN";
 
 const ACCESS: &str = "local all plain password\nhost all plain 127.0.0.1/32 password\nhost all digest 127.0.0.1/32 md5\n\
@@ -345,7 +362,7 @@ async fn how(url: &str) -> Result<String> {
     let mut session = match Session::connect(&endpoint(url)?, "test").await {
         Ok(session) => session,
         Err(error) => {
-            assert!(!all_words(&error).contains("ssword"), "{}", all_words(&error));
+            assert!(!all_words(&error).contains("canärie"), "{}", all_words(&error));
             return Ok(error.kind().name().to_owned());
         }
     };
@@ -362,15 +379,18 @@ async fn how(url: &str) -> Result<String> {
 
 #[test]
 fn every_way_in_and_every_door_that_stays_shut() -> Result<()> {
-    let cluster = Cluster::of(Major::V15).tls().access(ACCESS).start()?;
+    let cluster = Cluster::of(Major::V15).tls().setting("ssl_ca_file", "../tls/ca.crt").access(ACCESS).start()?;
     let server = cluster.server();
     server.connect("postgres")?.batch_execute(ROLES)?;
     let authority = cluster.authority().ok_or("no authority")?;
     let (certificate, key) = authority.client("certified")?;
     let root = authority.root();
-    let other_root = unrelated_root(&server.home)?;
-    let password = "p%C3%A4ssword";
-    let [root, other, certificate, key] = [&root, &other_root, &certificate, &key].map(|path| path.display().to_string());
+    let stranger = unrelated_authority(&server.home)?;
+    let (other_root, (strange_certificate, strange_key)) = (stranger.root(), stranger.client("certified")?);
+    let password = "can%C3%A4rie";
+    let [root, other, certificate, key] =
+        [&root, &other_root, &certificate, &key].map(|path| path.display().to_string());
+    let strange = format!("sslcert={}&sslkey={}", strange_certificate.display(), strange_key.display());
     let (port, home) = (server.port, server.home.display().to_string());
     let at = |user: &str, host: &str, query: &str| format!("postgresql://{user}@{host}:{port}/postgres?{query}");
     let (good, bad) = (|role: &str| format!("{role}:{password}"), |role: &str| format!("{role}:wrong"));
@@ -397,7 +417,10 @@ fn every_way_in_and_every_door_that_stays_shut() -> Result<()> {
         (at("postgres", "127.0.0.1", &format!("sslmode=require&sslrootcert={other}")), "Tls"),
         (at("postgres", "127.0.0.1", &full), "verified V1_3"),
         (at("postgres", "no-such-name", &format!("{full}&hostaddr=127.0.0.1")), "Tls"),
-        (at("postgres", "no-such-name", &format!("sslmode=verify-ca&sslrootcert={root}&hostaddr=127.0.0.1")), "verified V1_3"),
+        (
+            at("postgres", "no-such-name", &format!("sslmode=verify-ca&sslrootcert={root}&hostaddr=127.0.0.1")),
+            "verified V1_3",
+        ),
         (at("postgres", "127.0.0.1", &format!("sslmode=verify-ca&sslrootcert={other}")), "Tls"),
         (at("postgres", "127.0.0.1", "sslmode=verify-full"), "Tls"),
         (at("postgres", "127.0.0.1", "sslmode=verify-full&sslrootcert=/no/such/file"), "Tls"),
@@ -410,6 +433,7 @@ fn every_way_in_and_every_door_that_stays_shut() -> Result<()> {
         // A client's certificate.
         (at("certified", "127.0.0.1", &format!("{full}&sslcert={certificate}&sslkey={key}")), "verified V1_3"),
         (at("certified", "127.0.0.1", &full), "Authentication"),
+        (at("certified", "127.0.0.1", &format!("{full}&{strange}")), "Tls"),
         // Several hosts, and what they must be.
         (format!("postgresql://postgres@127.0.0.1:1,127.0.0.1:{port}/postgres?sslmode=disable"), "clear"),
         (at("postgres", "127.0.0.1", "target_session_attrs=primary&sslmode=disable"), "clear"),
@@ -434,12 +458,11 @@ fn every_way_in_and_every_door_that_stays_shut() -> Result<()> {
     Ok(())
 }
 
-/// An authority that signed nothing here.
-fn unrelated_root(home: &Path) -> Result<std::path::PathBuf> {
+/// An authority that nobody here knows.
+fn unrelated_authority(home: &Path) -> Result<pgveil_tests::tls::Authority> {
     let folder = home.join("unrelated");
     std::fs::create_dir_all(&folder)?;
-    let authority = pgveil_tests::tls::Authority::create(&folder)?;
-    Ok(authority.root())
+    pgveil_tests::tls::Authority::create(&folder)
 }
 
 #[test]
@@ -460,16 +483,24 @@ fn a_certificate_that_is_its_own_authority_is_good_where_it_is_named() -> Result
     assert!(status.success());
     let own = folder.join("self.crt");
     // Overwritten in place, so that owner and rights stay.
-    for (from, to) in [("self.crt", cluster_file(&cluster, "ssl_cert_file")?), ("self.key", cluster_file(&cluster, "ssl_key_file")?)] {
+    for (from, to) in
+        [("self.crt", cluster_file(&cluster, "ssl_cert_file")?), ("self.key", cluster_file(&cluster, "ssl_key_file")?)]
+    {
         std::fs::write(to, std::fs::read(folder.join(from))?)?;
     }
     cluster.restart(pgveil_tests::Stop::Fast)?;
     let port = cluster.server().port;
     let own = own.display();
     let cases = [
-        (format!("postgresql://postgres@localhost:{port}/postgres?sslmode=verify-full&sslrootcert={own}"), "verified V1_3"),
+        (
+            format!("postgresql://postgres@localhost:{port}/postgres?sslmode=verify-full&sslrootcert={own}"),
+            "verified V1_3",
+        ),
         (format!("postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=verify-full&sslrootcert={own}"), "Tls"),
-        (format!("postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=verify-ca&sslrootcert={own}"), "verified V1_3"),
+        (
+            format!("postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=verify-ca&sslrootcert={own}"),
+            "verified V1_3",
+        ),
     ];
     run(async {
         for (url, outcome) in cases {

@@ -50,14 +50,13 @@ pub(super) async fn connect(endpoint: &Endpoint, purpose: Purpose<'_>) -> Result
     Err(failure.unwrap_or_else(|| Error::new(Kind::Internal, format!("{}: no host", settings.side))))
 }
 
-/// `source: host db1:5432: …`; the side comes first already.
+/// Puts the host behind the side, which comes first already: `source: host db1:5432: SQLSTATE 28P01`.
 fn at(host: &Host, error: Error, side: Side) -> Error {
-    let inner = error.place().strip_prefix(&format!("{side}: ")).map(str::to_owned);
-    match inner {
-        Some(inner) => error.placed(format!("{side}: {host}: {inner}")),
-        None if error.place() == side.to_string() => error.placed(format!("{side}: {host}")),
-        None => error.within(format!("{side}: {host}")),
-    }
+    let place = match error.place().strip_prefix(&side.to_string()) {
+        Some(rest) => format!("{side}: {host}{rest}"),
+        None => format!("{side}: {host}: {}", error.place()),
+    };
+    error.placed(place)
 }
 
 /// Tries one host by each way that `sslmode` allows.

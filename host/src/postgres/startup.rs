@@ -115,7 +115,7 @@ pub(super) async fn open(settings: &Settings, host: &Host, encryption: Encryptio
         }
     }
     let Transport::Tcp(stream) = transport else { return Err(Error::new(Kind::Internal, "TLS on a Unix socket")) };
-    let stream = settings.tls.wrap(host, stream).await.map_err(|error| error.within(side))?;
+    let stream = settings.tls.wrap(side, host, stream).await?;
     let state = settings.tls.state(&stream);
     Ok((Transport::Tls(Box::new(stream)), state))
 }
@@ -170,7 +170,11 @@ fn send_startup(settings: &Settings, purpose: Purpose<'_>, outgoing: &mut Outgoi
 }
 
 /// From "let in" to "ready".
-async fn settle(side: Side, transport: &mut Transport, incoming: &mut Incoming) -> std::result::Result<Greeting, Failure> {
+async fn settle(
+    side: Side,
+    transport: &mut Transport,
+    incoming: &mut Incoming,
+) -> std::result::Result<Greeting, Failure> {
     let mut parameters = HashMap::new();
     let mut key = None;
     loop {

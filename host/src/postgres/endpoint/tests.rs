@@ -17,7 +17,14 @@ fn describe(url: &str) -> String {
     let settings = endpoint.settings();
     let hosts: Vec<_> = settings.hosts.iter().map(Host::to_string).collect();
     let password = settings.password.as_ref().map_or("-", |secret| &secret.0);
-    format!("{} | {} | {} | {} | {}", hosts.join(", "), settings.user, password, settings.database, settings.tls.mode.name())
+    format!(
+        "{} | {} | {} | {} | {}",
+        hosts.join(", "),
+        settings.user,
+        password,
+        settings.database,
+        settings.tls.mode.name()
+    )
 }
 
 #[test]
@@ -73,7 +80,10 @@ fn each_wrong_url_has_its_reason() {
         ("host=h user=u", "it must start with postgresql:// or postgres://".to_owned()),
         ("postgresql://localhost/d", "the user is missing".to_owned()),
         ("postgresql://u@/d", "the host is missing: name one, or a socket directory by ?host=/directory".to_owned()),
-        ("postgresql://u@a,,b/d", "the host is missing: name one, or a socket directory by ?host=/directory".to_owned()),
+        (
+            "postgresql://u@a,,b/d",
+            "the host is missing: name one, or a socket directory by ?host=/directory".to_owned(),
+        ),
         ("postgresql://u@localhost:x/d", UrlError::Port.to_string()),
         ("postgresql://u@localhost:0/d", UrlError::Port.to_string()),
         ("postgresql://u@localhost:65536/d", UrlError::Port.to_string()),
@@ -110,16 +120,16 @@ fn each_wrong_url_has_its_reason() {
             "postgresql://u@localhost/d?connect_timeout=0",
             "parameter connect_timeout: allowed is a number of seconds from 1 to 3600".to_owned(),
         ),
-        (
-            "postgresql://u@localhost/d?keepalives_count=-1",
-            format!("parameter keepalives_count: allowed is {number}"),
-        ),
+        ("postgresql://u@localhost/d?keepalives_count=-1", format!("parameter keepalives_count: allowed is {number}")),
         ("postgresql://u@localhost/d?keepalives=2", "parameter keepalives: allowed is 0 or 1".to_owned()),
         (
             "postgresql://u@localhost/d?keepalives_idle=40000",
             "parameter keepalives_idle: allowed is at most 32767 seconds".to_owned(),
         ),
-        ("postgresql://u@a,b,localhost/d?port=1,2", "3 hosts and 2 ports: give one port, or one for each host".to_owned()),
+        (
+            "postgresql://u@a,b,localhost/d?port=1,2",
+            "3 hosts and 2 ports: give one port, or one for each host".to_owned(),
+        ),
         (
             "postgresql://u@a,b/d?hostaddr=127.0.0.1",
             "2 hosts and 1 host addresses: give one address for each host".to_owned(),
