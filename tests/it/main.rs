@@ -1,1 +1,10 @@
-//! it
+//! The tests on real PostgreSQL clusters. One binary: it links once.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
+
+mod identity;
+mod names;
+mod scenario;
+mod tidy;
+mod transactions;
+mod values;
