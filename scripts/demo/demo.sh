@@ -45,7 +45,7 @@ $(tail -n 20 "$WORK/pgveil.log")"
 
 # caught_up: waits until the source's slot says that the target has flushed all that is committed now.
 caught_up() {
-  local position
+  local position attempt
   position=$(ask source "SELECT pg_current_wal_flush_lsn()")
   for ((attempt = 0; attempt < 600; attempt++)); do
     [[ $(ask source "SELECT confirmed_flush_lsn >= '$position' FROM pg_replication_slots WHERE slot_name = 'pgveil_shop'") == t ]] && return
@@ -79,7 +79,7 @@ export PATH=$CLIENTS:$PATH
 build
 
 title "Two clusters and a shop"
-make_workplace
+make_workplace demo
 trap finish EXIT
 trap 'exit 130' INT TERM
 step "source: PostgreSQL $SOURCE_MAJOR" start_server source "$SOURCE_MAJOR"

@@ -1,4 +1,4 @@
-# The demo's two servers. Sourced by demo.sh and stop.sh.
+# Two throwaway servers. Sourced by demo.sh, stop.sh and ../bench.sh.
 # shellcheck shell=bash
 
 # Text output must not depend on the servers' defaults: both ends are compared as text.
@@ -16,17 +16,18 @@ as_server() {
 
 server_account() { if id postgres >/dev/null 2>&1; then echo postgres; else echo nobody; fi; }
 
-# make_workplace: sets WORK to an empty folder under target/ where the servers' account can work; beside the temporary
-# files, linked from target/demo, where it cannot enter the checkout (as in root's home).
+# make_workplace NAME: sets WORK to an empty folder target/NAME where the servers' account can work; it lies beside the
+# temporary files, linked from there, where that account cannot enter the checkout (as in root's home).
 make_workplace() {
-  WORK=$REPO/target/demo
-  [[ ! -e $WORK && ! -L $WORK ]] || "$REPO/scripts/demo/stop.sh"
+  local side
+  WORK=$REPO/target/$1
+  [[ ! -e $WORK && ! -L $WORK ]] || "$REPO/scripts/demo/stop.sh" "$1"
   mkdir -p "$WORK"
   if ! as_server test -x "$WORK"; then
     rmdir "$WORK"
-    WORK=$(mktemp -d "${TMPDIR:-/tmp}/pgveil-demo.XXXXXX")
+    WORK=$(mktemp -d "${TMPDIR:-/tmp}/pgveil-$1.XXXXXX")
     chmod 755 "$WORK"
-    ln -sfn "$WORK" "$REPO/target/demo"
+    ln -sfn "$WORK" "$REPO/target/$1"
   fi
   for side in source target; do
     mkdir "$WORK/$side"
@@ -36,7 +37,7 @@ make_workplace() {
 
 # free_port: one that nobody listens on now.
 free_port() {
-  local port
+  local port attempt
   for ((attempt = 0; attempt < 100; attempt++)); do
     port=$((20000 + RANDOM % 12000))
     (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || {

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Stops what `make demo KEEP=1` left running, and removes it.
+# Stops what `make demo KEEP=1` left running, and removes it. stop.sh bench: what a broken benchmark left.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 source "$REPO/scripts/demo/servers.sh"
 
-WORK=$(readlink -f "$REPO/target/demo")
+LINK=$REPO/target/${1:-demo}
+WORK=$(readlink -f "$LINK")
 if [[ ! -d $WORK ]]; then
-  rm -f "$REPO/target/demo"
+  rm -f "$LINK"
   exit
 fi
 if [[ -s $WORK/pgveil.pid ]]; then
@@ -16,4 +17,4 @@ if [[ -s $WORK/pgveil.pid ]]; then
 fi
 stop_server source immediate
 stop_server target immediate
-rm -rf "$WORK" "$REPO/target/demo"
+rm -rf "$WORK" "$LINK"
