@@ -62,8 +62,8 @@ pub enum Reply {
 impl Session {
     /// Cuts the session in two. Take [`cancel`](Session::cancel) before, if it is needed.
     #[must_use]
-    pub fn into_pipeline(mut self) -> (PipelineWriter, PipelineReader) {
-        let unusable = self.begin().err();
+    pub fn into_pipeline(self) -> (PipelineWriter, PipelineReader) {
+        let unusable = self.check_ready().err();
         let (read, write) = tokio::io::split(self.transport);
         (
             PipelineWriter { outgoing: self.outgoing, socket: write },
@@ -121,7 +121,7 @@ impl PipelineWriter {
         self.outgoing.start_copy_data()
     }
 
-    /// Adds bytes to the CopyData message that was begun.
+    /// Adds bytes to the CopyData message that was begun. The server takes less than 1 GiB in one message.
     pub fn put(&mut self, bytes: &[u8]) {
         debug_assert!(self.outgoing.in_copy_data(), "put needs start_copy_data");
         self.outgoing.copy_data().extend_from_slice(bytes);
