@@ -5,6 +5,7 @@
 mod identity;
 mod names;
 mod scenario;
+mod session;
 mod tidy;
 mod transactions;
 mod values;
