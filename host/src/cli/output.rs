@@ -82,7 +82,13 @@ impl Output {
 
 /// The causes' texts. They carry names only: see `Error::because`.
 fn causes(error: &Error) -> Vec<String> {
-    std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string).collect()
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes
 }
 
 /// A panic's payload may quote anything, a row's value included: only its place is told.
