@@ -6,6 +6,7 @@ mod identity;
 mod names;
 mod policies;
 mod scenario;
+mod session;
 mod tidy;
 mod transactions;
 mod values;
