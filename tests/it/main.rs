@@ -4,6 +4,7 @@
 
 mod identity;
 mod names;
+mod policies;
 mod scenario;
 mod session;
 mod tidy;
