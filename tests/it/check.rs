@@ -93,8 +93,11 @@ fn complaints(report: &Report) -> Vec<(Grade, &'static str, &str)> {
 
 use Grade::{Fail, Warn};
 
+/// A statement, and the grade, id and subject of each finding that it leads to.
+type Case = (&'static str, &'static [(Grade, &'static str, &'static str)]);
+
 /// A change at the source, and all that `check` then says.
-const AT_SOURCE: [(&str, &[(Grade, &str, &str)]); 17] = [
+const AT_SOURCE: [Case; 17] = [
     ("SELECT 1", &[]),
     ("DROP PUBLICATION shop", &[(Fail, "publication", "publication shop")]),
     ("ALTER PUBLICATION shop DROP TABLE public.orders", &[(Fail, "publication-tables", "publication shop")]),
@@ -151,7 +154,7 @@ const AT_SOURCE: [(&str, &[(Grade, &str, &str)]); 17] = [
 ];
 
 /// Likewise for a change on the target.
-const ON_TARGET: [(&str, &[(Grade, &str, &str)]); 15] = [
+const ON_TARGET: [Case; 15] = [
     ("SELECT 1", &[]),
     ("DROP TABLE public.orders", &[(Fail, "target-table", "table public.orders")]),
     ("INSERT INTO public.users VALUES (1)", &[(Fail, "target-table-rows", "table public.users")]),

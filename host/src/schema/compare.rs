@@ -50,7 +50,7 @@ pub fn compare(source: &SourceTable, target: &TargetTable, filtered: bool) -> Ve
             }
             Some(_) => {}
             None => {
-                found.push(Difference::new(Some(&column.name), false, "computed at the source; the target lacks it"))
+                found.push(Difference::new(Some(&column.name), false, "computed at the source; the target lacks it"));
             }
         }
     }
