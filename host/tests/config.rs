@@ -126,12 +126,18 @@ fn a_job_is_understood() {
 #[test]
 fn a_policy_is_understood() {
     let policy = parse_policy(file(POLICY)).map_err(|errors| errors.to_string()).unwrap().value;
-    let names = |columns: &[pgveil::config::Spanned<String>]| columns.iter().map(|each| each.value.clone()).collect::<Vec<_>>();
+    let names =
+        |columns: &[pgveil::config::Spanned<String>]| columns.iter().map(|each| each.value.clone()).collect::<Vec<_>>();
     let mut shown = Vec::new();
     for table in policy.tables.values() {
         shown.push(format!("{} rest={:?} at {}", table.table.value, table.rest.value, table.table.span.line));
         for filter in &table.keep {
-            shown.push(format!("  keep {} sees {:?} {:?}", filter.function.value, names(&filter.columns), filter.arguments));
+            shown.push(format!(
+                "  keep {} sees {:?} {:?}",
+                filter.function.value,
+                names(&filter.columns),
+                filter.arguments
+            ));
         }
         for column in table.columns.values() {
             let decision = match &column.decision {
@@ -183,7 +189,21 @@ fn many_errors_are_bounded() {
 
 /// A valid file with a few characters changed.
 fn damaged(text: &'static str) -> impl Strategy<Value = String> {
-    let change = (0..text.len(), 0..6usize, prop_oneof![Just(""), Just("\n"), Just(": "), Just("{"), Just("["), Just("\""), Just("\u{e9}"), Just("- "), Just("null")]);
+    let change = (
+        0..text.len(),
+        0..6usize,
+        prop_oneof![
+            Just(""),
+            Just("\n"),
+            Just(": "),
+            Just("{"),
+            Just("["),
+            Just("\""),
+            Just("\u{e9}"),
+            Just("- "),
+            Just("null")
+        ],
+    );
     proptest::collection::vec(change, 1..6).prop_map(move |changes| {
         let mut text = text.to_owned();
         for (at, length, new) in changes {

@@ -7,6 +7,7 @@ mod identity;
 mod names;
 mod scenario;
 mod schema;
+mod session;
 mod tidy;
 mod transactions;
 mod values;

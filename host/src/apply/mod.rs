@@ -5,6 +5,7 @@
 mod applier;
 mod array;
 mod change;
+pub(crate) mod copy;
 mod replies;
 mod run;
 pub mod schema;
@@ -14,4 +15,3 @@ mod table;
 
 pub use applier::Applier;
 pub use replies::{Progress, Replies};
-pub(crate) use table::TargetTable;

@@ -139,13 +139,50 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_refused_with_exit_code_2() {
-        for line in ["pgveil", "pgveil cleanup", "pgveil chek", "pgveil check --log loud", "pgveil run --restart-snapshot"] {
+        for line in
+            ["pgveil", "pgveil cleanup", "pgveil chek", "pgveil check --log loud", "pgveil run --restart-snapshot"]
+        {
             assert_eq!(command(line).err().map(|error| error.exit_code()), Some(2), "{line}");
         }
     }
 
     #[test]
     fn the_help_is_as_documented() {
-        insta::assert_snapshot!(Arguments::command().term_width(100).render_help(), @"");
+        insta::assert_snapshot!(Arguments::command().term_width(100).render_help(), @"
+        Copy PostgreSQL tables and keep them in step, every row masked by sandboxed WebAssembly components
+
+        Usage: pgveil [OPTIONS] <COMMAND>
+
+        Commands:
+          check        Check servers, policy and guests, and change nothing
+          bootstrap    Copy the tables, then stream their changes
+          run          Go on streaming from the checkpoint
+          status       Show state, positions, lag, retained WAL, progress, and what the operator should do
+          cleanup      Drop the job's replication slot and its records; the data in the target stays
+          completions  Print completions for a shell
+          help         Print this message or the help of the given subcommand(s)
+
+        Options:
+          -c, --config <FILE>  The job file [env: PGVEIL_CONFIG=] [default: pgveil.yaml]
+              --json           Write output and logs as JSON, logs one object a line
+              --log <LEVEL>    What is logged: a level, or levels by target, such as
+                               `info,pgveil::source=trace`. Values of rows are logged at no level [env:
+                               PGVEIL_LOG=] [default: info]
+              --color <WHEN>   When output is coloured [default: auto] [possible values: auto, always,
+                               never]
+          -h, --help           Print help
+          -V, --version        Print version
+
+        Exit codes:
+          0  done, or stopped by SIGTERM or Ctrl-C
+          1  runtime: a server was lost for too long, or refused something
+          2  the command line, the job file or the policy file
+          3  preflight: `check` found something that must be mended first
+          4  resynchronise: continuity with the source cannot be proven
+          5  an unsupported change, or source and target do not agree
+          6  a guest failed, or broke its promises
+
+        Connection URLs and keys come from the environment variables that the job and policy files name.
+        ");
     }
 }

@@ -101,13 +101,21 @@ impl Diagnostic {
             return self.close(group.element(Origin::path(&path)), &[], renderer);
         };
         let all: Vec<Span> = self.related.iter().map(|(span, _)| *span).chain([span]).collect();
-        let (near, far) = if self.lines(&all).len() <= SHOWN_BYTES_MAX { (&self.related[..], &[][..]) } else { (&[][..], &self.related[..]) };
+        let (near, far) = if self.lines(&all).len() <= SHOWN_BYTES_MAX {
+            (&self.related[..], &[][..])
+        } else {
+            (&[][..], &self.related[..])
+        };
         let lines = if far.is_empty() { self.lines(&all) } else { self.lines(&[span]) };
         if lines.len() > SHOWN_BYTES_MAX {
             let origin = Origin::path(&path).line(span.line as usize).char_column(span.column as usize);
             return self.close(group.element(origin), far, renderer);
         }
-        let first_line = all.iter().filter(|each| lines.start <= each.bytes().start && each.bytes().start <= lines.end).map(|each| each.line).min();
+        let first_line = all
+            .iter()
+            .filter(|each| lines.start <= each.bytes().start && each.bytes().start <= lines.end)
+            .map(|each| each.line)
+            .min();
         let shown = hide_secrets(&self.file.text[lines.clone()]).into_owned();
         let place = |span: Span| shorten(&self.file.text, span, &lines);
         let mut snippet = Snippet::source(shown.as_str())

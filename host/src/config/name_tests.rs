@@ -54,7 +54,26 @@ fn what_is_no_name_says_why() {
     .iter()
     .map(|text| format!("{text:?}: {}", text.parse::<TableName>().unwrap_err()))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    "": it is empty
+    "  ": it is empty
+    "users": it has no schema; write `public.users`
+    "Users": it has no schema; write `public.users`
+    "\"Users\"": it has no schema; write `public."Users"`
+    "a.b.c": it has more than a schema and a name; a name with a dot in it must be in double quotes
+    "a.": a part of it is empty
+    ".b": a part of it is empty
+    "..": a part of it is empty
+    "\"\".b": a part of it is empty
+    "\"a.b": a double quote is not closed
+    "a-b.c": `-` is not allowed in an unquoted name; put the name in double quotes
+    "a.1b": `1` is not allowed in an unquoted name; put the name in double quotes
+    "a.b c": `c` is not allowed in an unquoted name; put the name in double quotes
+    "a b": `b` is not allowed in an unquoted name; put the name in double quotes
+    "a.b;": `;` is not allowed in an unquoted name; put the name in double quotes
+    "'a'.b": `'` is not allowed in an unquoted name; put the name in double quotes
+    "a.\"x\0\"": it holds a NUL character
+    "#);
     let long = "x".repeat(64);
     assert_eq!(format!("a.{long}").parse::<TableName>(), Err(NameError::TooLong(64)));
     assert!(format!("a.{}", &long[1..]).parse::<TableName>().is_ok());
@@ -90,7 +109,16 @@ fn read_literal(literal: &str) -> String {
 /// Up to 60 bytes without NUL, with the characters that make trouble made likely.
 fn part() -> impl Strategy<Value = String> {
     proptest::collection::vec(
-        prop_oneof![Just('"'), Just('.'), Just(' '), Just('\''), Just('\\'), Just('\n'), proptest::char::range('a', 'z'), any::<char>()],
+        prop_oneof![
+            Just('"'),
+            Just('.'),
+            Just(' '),
+            Just('\''),
+            Just('\\'),
+            Just('\n'),
+            proptest::char::range('a', 'z'),
+            any::<char>()
+        ],
         1..15,
     )
     .prop_map(|letters| letters.into_iter().filter(|letter| *letter != '\0').collect::<String>())

@@ -25,7 +25,7 @@ fn arguments_are_json_by_the_core_schema() {
                 map: { z: 1, a: 2 }\n        empty:\n";
     let policy = policy(&with_arguments(text)).unwrap();
     let mask = policy.tables.values().next().unwrap().masks().next().unwrap().clone();
-    insta::assert_snapshot!(Value::Object(mask.arguments), @"");
+    insta::assert_snapshot!(Value::Object(mask.arguments), @r#"{"i":10,"n":-7,"big":18446744073709551615,"f":1.5,"e":1000.0,"t":true,"no":"no","nul":null,"q":"10","date":"2024-01-31","version":"1.2.3","list":[1,"a",["b"]],"map":{"z":1,"a":2},"empty":null}"#);
     assert_eq!(mask.argument_spans["i"].line, 8);
 }
 
@@ -95,7 +95,7 @@ tables:
       - { p: 1, columns: [c], filter: other/x }
 ";
     assert_eq!(canonical(&ONE.replace("key: k", "key: k, domain: d")), canonical(same));
-    insta::assert_snapshot!(canonical(ONE), @"");
+    insta::assert_snapshot!(canonical(ONE), @r#"{"columns":{"c":"pass","d":{"arguments":{"m":{"y":[2,3],"z":1},"n":1},"columns":["d"],"function":"f","guest":"17762fddd969a453925d65717ac3eea21320b66b54342fde15128d6caf21215f","key":{"check":"11c534509a23fac8","domain":"","name":"k"},"outputs":["d"]}},"form":1,"keep":[{"arguments":{"p":1},"columns":["c"],"function":"x","guest":"17762fddd969a453925d65717ac3eea21320b66b54342fde15128d6caf21215f","key":null,"outputs":[]},{"arguments":{},"columns":["c"],"function":"y","guest":"17762fddd969a453925d65717ac3eea21320b66b54342fde15128d6caf21215f","key":null,"outputs":[]}],"rest":"deny","schema":"a","table":"b"}"#);
 }
 
 #[test]

@@ -52,6 +52,22 @@ fn what_must_be_written_is_required() {
 #[test]
 fn settings_carry_their_description_default_and_range() {
     let schema = job_schema().to_value();
-    insta::assert_json_snapshot!(schema.pointer("/$defs/Limits/properties/copy_workers"), @"");
-    insta::assert_json_snapshot!(schema.pointer("/$defs/Limits/properties/max_row"), @"");
+    insta::assert_json_snapshot!(schema.pointer("/$defs/Limits/properties/copy_workers"), @r#"
+    {
+      "type": "integer",
+      "description": "Sessions that copy tables at the same time. From 1 to 64.",
+      "default": 2
+    }
+    "#);
+    insta::assert_json_snapshot!(schema.pointer("/$defs/Limits/properties/max_row"), @r#"
+    {
+      "type": [
+        "string",
+        "integer"
+      ],
+      "pattern": "^[0-9]+ *(B|KiB|MiB|GiB|TiB)?$",
+      "description": "Bytes of one row, as text. A larger one stops the job: it could not be held within the budget. From 64KiB to 1GiB.",
+      "default": "8MiB"
+    }
+    "#);
 }

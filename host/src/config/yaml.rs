@@ -249,11 +249,8 @@ fn scan_error(text: &str, places: &Places<'_>, error: &ScanError) -> YamlError {
     let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let line = &text[line_start..];
     let indentation = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
-    let remedy = if indentation.contains('\t') {
-        Some("indent with spaces: YAML does not allow tabs there")
-    } else {
-        None
-    };
+    let remedy =
+        if indentation.contains('\t') { Some("indent with spaces: YAML does not allow tabs there") } else { None };
     YamlError { span, message: format!("this is not valid YAML: {}", error.info()), remedy }
 }
 

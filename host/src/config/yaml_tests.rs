@@ -14,8 +14,10 @@ fn outline(node: &Node) -> String {
         Kind::Scalar { text, plain } => format!("{}{text:?}@{place}", if *plain { "" } else { "quoted " }),
         Kind::Sequence(items) => format!("[{}]@{place}", items.iter().map(outline).collect::<Vec<_>>().join(", ")),
         Kind::Mapping(entries) => {
-            let entries: Vec<String> =
-                entries.iter().map(|(key, node)| format!("{:?}@{}: {}", key.value, key.span.line, outline(node))).collect();
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(key, node)| format!("{:?}@{}: {}", key.value, key.span.line, outline(node)))
+                .collect();
             format!("{{{}}}@{place}", entries.join(", "))
         }
     }
@@ -31,7 +33,7 @@ fn refused(text: &str) -> String {
 #[test]
 fn nodes_know_their_place() {
     let text = "# \u{e9}\na: \u{1F600} x\n\"b c\": [1, '2']\nd:\n  e: |\n    f\n  g:\nd: again\r\n";
-    insta::assert_snapshot!(outline(&parse(text).unwrap()), @"");
+    insta::assert_snapshot!(outline(&parse(text).unwrap()), @r#"{"a"@2: "😀 x"@2:4, "b c"@3: ["1"@3:9, quoted "2"@3:12]@3:8, "d"@4: {"e"@5: quoted "f\n"@6:5, "g"@7: ""@7:4}@5:3, "d"@8: "again"@8:4}@2:1"#);
 }
 
 #[test]
@@ -68,7 +70,26 @@ fn what_is_not_used_here_is_refused_with_its_place() {
     .iter()
     .map(|text| format!("{text:?} -> {}", refused(text)))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r##"
+    "a: &x 1\nb: *x" -> 1:4: YAML anchors and aliases (`&…`, `*…`, `<<`) are not used here: every decision stands where it applies
+    "a: &x {b: 1}" -> 1:4: YAML anchors and aliases (`&…`, `*…`, `<<`) are not used here: every decision stands where it applies
+    "base: &b {c: 1}\nd:\n  <<: *b" -> 1:7: YAML anchors and aliases (`&…`, `*…`, `<<`) are not used here: every decision stands where it applies
+    "a: !!str 1" -> 1:4: YAML tags (`!…`) are not used here
+    "a: !env X" -> 1:4: YAML tags (`!…`) are not used here
+    "a: 1\n---\nb: 2" -> 2:1: the file holds a second document
+    "? [a]\n: b" -> 1:3: a key must be a text
+    "{a: 1}: b" -> 1:1: a key must be a text
+    "a: \0" -> 1:4: the file holds a NUL character
+    "a: \u{7}" -> 1:4: the file holds the control character '\u{7}'
+    "a:\n\tb: 1" -> 2:2: this is not valid YAML: tabs disallowed within this context (block indentation)
+    "a: [1, 2" -> 1:9: this is not valid YAML: while parsing a flow sequence, expected ',' or ']'
+    "a: 'x" -> 1:4: this is not valid YAML: while scanning a quoted scalar, found unexpected end of stream
+    "a: b: c" -> 1:5: this is not valid YAML: mapping values are not allowed in this context
+    "a: 1\n b: 2" -> 2:3: this is not valid YAML: mapping values are not allowed in this context
+    "*unknown" -> 1:1: this is not valid YAML: while parsing node, found unknown anchor
+    "" -> 1:1: the file is empty
+    "# nothing\n" -> 1:1: the file is empty
+    "##);
 }
 
 #[test]
@@ -104,9 +125,34 @@ fn hostile_files_end_quickly() {
 /// Texts that look like YAML more than random letters do.
 fn yaml_like() -> impl Strategy<Value = String> {
     let word = prop_oneof![
-        Just("\n"), Just("  "), Just("- "), Just(": "), Just("? "), Just("["), Just("]"), Just("{"), Just("}"), Just(", "),
-        Just("a"), Just("\""), Just("'"), Just("|\n"), Just(">-\n"), Just("#"), Just("&a "), Just("*a "), Just("!t "), Just("---\n"),
-        Just("...\n"), Just("%YAML 1.2\n"), Just("\t"), Just("\r"), Just("\u{e9}"), Just("\u{feff}"), Just("\u{2028}"), Just("\\x"),
+        Just("\n"),
+        Just("  "),
+        Just("- "),
+        Just(": "),
+        Just("? "),
+        Just("["),
+        Just("]"),
+        Just("{"),
+        Just("}"),
+        Just(", "),
+        Just("a"),
+        Just("\""),
+        Just("'"),
+        Just("|\n"),
+        Just(">-\n"),
+        Just("#"),
+        Just("&a "),
+        Just("*a "),
+        Just("!t "),
+        Just("---\n"),
+        Just("...\n"),
+        Just("%YAML 1.2\n"),
+        Just("\t"),
+        Just("\r"),
+        Just("\u{e9}"),
+        Just("\u{feff}"),
+        Just("\u{2028}"),
+        Just("\\x"),
     ];
     proptest::collection::vec(word, 0..40).prop_map(|words| words.concat())
 }

@@ -102,7 +102,9 @@ fn own_only() -> FilterFn<fn(&Metadata<'_>) -> bool> {
 
 /// `pgveil`, `pgveil::…` and the crates `pgveil_…`, but not a stranger whose name begins alike.
 fn is_own(target: &str) -> bool {
-    target.strip_prefix(OWN_TARGETS).is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('_'))
+    target
+        .strip_prefix(OWN_TARGETS)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('_'))
 }
 
 /// Times as RFC 3339 in UTC with milliseconds: `2026-11-30T08:00:00.000Z`.
