@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 
+mod check;
 mod identity;
 mod names;
 mod policies;
 mod scenario;
+mod schema;
 mod session;
 mod tidy;
 mod transactions;
