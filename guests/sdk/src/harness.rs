@@ -74,6 +74,7 @@ impl Harness {
 
     /// Arguments, as JSON: `serde_json::json!({"length": 8})`, or text.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "a call reads better without a borrow of `json!`")]
     pub fn arguments(mut self, arguments: impl ToString) -> Self {
         self.arguments = arguments.to_string();
         self
@@ -158,7 +159,7 @@ impl Harness {
     /// The function refuses the binding.
     #[track_caller]
     pub fn run_rows(&self, rows: &[TestRow]) -> Result<Vec<TestRow>, Fault> {
-        apply(self.mask().as_ref(), self.batch(rows), rows.len())
+        apply(self.mask().as_ref(), &self.batch(rows), rows.len())
     }
 
     /// Filters rows: whether each stays.
@@ -193,7 +194,7 @@ impl Harness {
     pub fn verify_rows(&self, rows: &[TestRow]) {
         let mask = self.mask();
         let run = |rows: &[TestRow]| {
-            apply(mask.as_ref(), self.batch(rows), rows.len())
+            apply(mask.as_ref(), &self.batch(rows), rows.len())
                 .unwrap_or_else(|fault| panic!("{}: {fault:?}", self.function.name()))
         };
         let whole = run(rows);
@@ -302,8 +303,8 @@ impl Harness {
 }
 
 /// Masks a batch and reads the outputs back as rows.
-fn apply(mask: &dyn BoundMask, batch: Batch, rows: usize) -> Result<Vec<TestRow>, Fault> {
-    let columns = mask.apply(&batch)?;
+fn apply(mask: &dyn BoundMask, batch: &Batch, rows: usize) -> Result<Vec<TestRow>, Fault> {
+    let columns = mask.apply(batch)?;
     let value = |column: &Column, row: usize| {
         let start = if row == 0 { 0 } else { column.ends[row - 1] as usize };
         let bytes = column.bytes[start..column.ends[row] as usize].to_vec();

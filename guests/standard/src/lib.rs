@@ -7,18 +7,28 @@
 //!
 //! **A released function never changes its output.** Another output is another name.
 
+#[cfg(test)]
+mod golden;
 mod permute;
 mod words;
 
+mod alphanumeric;
+mod blank;
+mod card;
 mod constant;
 mod digits;
 mod email;
 mod hash;
+mod iban;
+mod integer;
 mod name;
+mod name_part;
 mod partial;
 mod phone;
 mod redact;
 mod sample;
+mod truncate;
+mod uuid;
 
 pgveil_guest::guest![
     // destroying
@@ -26,10 +36,19 @@ pgveil_guest::guest![
     constant::function(),
     hash::function(),
     partial::function(),
+    truncate::function(),
+    blank::function(),
     // format-preserving
     digits::function(),
+    alphanumeric::function(),
+    integer::function(),
+    uuid::function(),
+    card::function(),
+    iban::function(),
     // realistic
     name::function(),
+    name_part::first_name(),
+    name_part::last_name(),
     email::function(),
     phone::function(),
     // filters
@@ -45,7 +64,6 @@ mod tests {
         Harness::verify_examples(super::functions);
     }
 
-    /// A changed output is a new function: see [`golden`](crate::tests).
     #[test]
     fn names_are_kebab_case_and_unique() {
         let functions = super::functions();
