@@ -253,14 +253,17 @@ impl Harness {
             return Some(format!("{name} lacks documentation or an example"));
         }
         let mut harness = Self::of(functions(), name).arguments(&example.arguments);
-        let column = describe_column("value", example_type(info));
-        harness.inputs = vec![column.clone(); example.inputs.len()];
+        let column = |position: usize| match position {
+            0 => describe_column("value", example_type(info)),
+            _ => describe_column(&format!("value{}", position + 1), example_type(info)),
+        };
+        harness.inputs = (0..example.inputs.len()).map(column).collect();
         let row = std::slice::from_ref(&example.inputs);
         let outcome = if info.outputs.at_most == Some(0) {
             let kept = harness.keep_rows(row).map(|kept| kept == [true]);
             kept.map(|kept| vec![Some(if kept { "keep" } else { "drop" }.to_owned())])
         } else {
-            harness.outputs = vec![column; example.outputs.len()];
+            harness.outputs = (0..example.outputs.len()).map(column).collect();
             harness.run_rows(row).map(|mut rows| rows.swap_remove(0))
         };
         (outcome != Ok(example.outputs.clone())).then(|| format!("{name}: {outcome:?}"))
@@ -314,13 +317,9 @@ fn apply(mask: &dyn BoundMask, batch: &Batch, rows: usize) -> Result<Vec<TestRow
     Ok((0..rows).map(|row| columns.iter().map(|column| value(column, row)).collect()).collect())
 }
 
-/// The type that a function's example is for: `text`, or the first that it accepts.
+/// The type that a function's example is for: the first that it accepts.
 fn example_type(info: &crate::bindings::exports::pgveil::policy::policy::FunctionInfo) -> &str {
     use crate::bindings::exports::pgveil::policy::policy::AcceptedType;
-    let takes_text = |accepted: &AcceptedType| matches!(accepted, AcceptedType::Any | AcceptedType::Category('S'));
-    if info.accepts.iter().any(takes_text) {
-        return "text";
-    }
     match info.accepts.first() {
         Some(AcceptedType::Named(name)) => name,
         Some(AcceptedType::Category('N')) => "numeric",

@@ -42,6 +42,7 @@ struct Arguments {
 
 struct Email {
     key: Key,
+    locals: Key,
     domains: Key,
     domain: Domain,
     unique: bool,
@@ -60,7 +61,7 @@ impl ValueMask for Email {
         }
         let (first, last) = (Locale::En.first_names(), Locale::En.last_names());
         let key = context.key("email")?;
-        Ok(Self { domains: key.derive("domain"), key, domain, unique, first, last })
+        Ok(Self { locals: key.derive("local"), domains: key.derive("domain"), key, domain, unique, first, last })
     }
 
     fn guarantees(&self) -> Guarantees {
@@ -91,7 +92,7 @@ impl Email {
             _ => reserved,
         };
         let room = out.limit().map_or(usize::MAX, |limit| limit.saturating_sub(domain.chars().count() + 1));
-        self.write_local(&self.key.derive("local").hash(address.as_bytes()), [first, last], room, out)?;
+        self.write_local(&self.locals.hash(address.as_bytes()), [first, last], room, out)?;
         out.push('@');
         out.push_str(domain);
         Ok(())

@@ -4,6 +4,7 @@
 //!
 //! - [`permute`]: bijections of numbers and of digit strings, for masks that must not collide.
 //! - [`words`]: lists of names, by locale.
+//! - [`calendar`]: one type for dates and timestamps; [`compare`]: how values of a type compare.
 //!
 //! **A released function never changes its output.** Another output is another name.
 
@@ -13,9 +14,14 @@ mod permute;
 mod words;
 
 mod alphanumeric;
+mod birth_date;
 mod blank;
+mod calendar;
 mod card;
+mod compare;
 mod constant;
+mod date_shift;
+mod date_truncate;
 mod digits;
 mod email;
 mod hash;
@@ -27,8 +33,10 @@ mod partial;
 mod phone;
 mod redact;
 mod sample;
+mod since;
 mod truncate;
 mod uuid;
+mod where_filter;
 
 pgveil_guest::guest![
     // destroying
@@ -51,8 +59,14 @@ pgveil_guest::guest![
     name_part::last_name(),
     email::function(),
     phone::function(),
+    // numbers and time
+    date_shift::function(),
+    date_truncate::function(),
+    birth_date::function(),
     // filters
+    where_filter::function(),
     sample::function(),
+    since::function(),
 ];
 
 #[cfg(test)]
