@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 
+mod bootstrap;
 mod identity;
 mod names;
 mod scenario;
