@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 
 mod check;
+mod bootstrap;
 mod identity;
 mod names;
 mod policies;
