@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 
+mod continuity;
+mod drift;
 mod faults;
+mod feedback;
 mod identity;
 mod names;
 mod scenario;
