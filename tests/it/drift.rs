@@ -140,7 +140,7 @@ fn several_changes_within_one_transaction() -> Result<()> {
 #[test]
 fn an_enum_label_that_the_target_lacks() -> Result<()> {
     let drift = Drift::new(Major::V15, "label")?;
-    drift.stops("alter type mood add value 'canary'; insert into t (id, mood) values (100, 'canary')", &["TargetRefused"], &["public.t", "22P02"])?;
+    drift.stops("begin; alter type mood add value 'canary'; commit; begin; insert into t (id, mood) values (100, 'canary'); commit", &["TargetRefused"], &["public.t", "22P02"])?;
     drift.decided("alter type mood add value 'canary'", COLUMNS, &["email"])
 }
 

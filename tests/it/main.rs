@@ -7,6 +7,7 @@ mod drift;
 mod faults;
 mod feedback;
 mod identity;
+mod masking;
 mod names;
 mod scenario;
 mod support;
