@@ -140,7 +140,9 @@ fn no_canary_gets_through(major: Major) -> Result<()> {
     for refusal in REFUSALS {
         pair.target.execute(refusal.prepare)?;
         pair.source.execute(refusal.change)?;
-        assert_eq!(outputs.run(&job, &["run", "--once"])?, Some(5), "{}: {}", refusal.change, outputs.0);
+        // Another type at the target is noticed before the first row, a violation by the row.
+        let code = outputs.run(&job, &["run", "--once"])?;
+        assert!(matches!(code, Some(3 | 5)), "{}: {code:?}: {}", refusal.change, outputs.0);
         outputs.run(&job, &["status"])?;
         outputs.run(&job, &["--json", "status"])?;
         pair.target.execute(refusal.mend)?;
