@@ -209,6 +209,13 @@ impl Error {
         self
     }
 
+    /// Says the place anew, where the caller knows it better.
+    #[must_use]
+    pub fn placed(mut self, place: impl Into<String>) -> Error {
+        self.0.place = place.into();
+        self
+    }
+
     /// What went wrong.
     #[must_use]
     pub fn kind(&self) -> Kind {

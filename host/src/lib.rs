@@ -6,6 +6,7 @@
 //! `main → pipeline → {source, veil, apply} → {row, checkpoint} → {error, limits}`; see ARCHITECTURE.md.
 
 pub mod apply;
+pub mod check;
 pub mod checkpoint;
 pub mod cli;
 pub mod config;
@@ -17,6 +18,7 @@ pub mod pipeline;
 pub mod postgres;
 pub mod relation;
 pub mod row;
+pub mod schema;
 pub mod source;
 pub mod stop;
 pub mod veil;

@@ -5,8 +5,10 @@
 mod applier;
 mod array;
 mod change;
+pub(crate) mod copy;
 mod replies;
 mod run;
+pub mod schema;
 mod statement;
 mod statements;
 mod table;

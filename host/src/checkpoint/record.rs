@@ -167,6 +167,11 @@ impl JobRecord {
         one_row(target, job_id, "update pgveil.job set state = 'SNAPSHOTTING', slot_created = true, consistent_lsn = $2::pg_lsn, updated_at = now() where job_id = $1", &[Some(job_id), Some(&lsn)]).await
     }
 
+    /// The slot is gone again, dropped by us before the copy was whole.
+    pub async fn slot_dropped(target: &mut Session, job_id: &str) -> Result<()> {
+        one_row(target, job_id, "update pgveil.job set slot_created = false, consistent_lsn = null, updated_at = now() where job_id = $1", &[Some(job_id)]).await
+    }
+
     /// The copy is whole: the checkpoint begins at the snapshot's consistent point.
     pub async fn copy_finished(target: &mut Session, job_id: &str) -> Result<()> {
         target.batch("begin").await?;

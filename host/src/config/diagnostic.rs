@@ -14,6 +14,12 @@ use super::span::{SourceFile, Span};
 /// The most diagnostics that are printed; a file that is not a policy at all may have thousands.
 const PRINTED_MAX: usize = 50;
 
+/// The most diagnostics that are kept, for the same reason.
+const KEPT_MAX: usize = 1_000;
+
+/// The most bytes of source that are shown for one diagnostic. Places further apart are named by their line.
+const SHOWN_BYTES_MAX: usize = 8 << 10;
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -92,39 +98,53 @@ impl Diagnostic {
         let message = hide_secrets(&self.message);
         let group = Group::with_title(level.primary_title(message.as_ref()));
         let Some(span) = self.span else {
-            let group = group.element(Origin::path(&path));
-            return self.close(group, renderer);
+            return self.close(group.element(Origin::path(&path)), &[], renderer);
         };
-        let (lines, first_line) = self.lines(span);
+        let all: Vec<Span> = self.related.iter().map(|(span, _)| *span).chain([span]).collect();
+        let (near, far) = if self.lines(&all).len() <= SHOWN_BYTES_MAX {
+            (&self.related[..], &[][..])
+        } else {
+            (&[][..], &self.related[..])
+        };
+        let lines = if far.is_empty() { self.lines(&all) } else { self.lines(&[span]) };
+        if lines.len() > SHOWN_BYTES_MAX {
+            let origin = Origin::path(&path).line(span.line as usize).char_column(span.column as usize);
+            return self.close(group.element(origin), far, renderer);
+        }
+        let first_line = all
+            .iter()
+            .filter(|each| lines.start <= each.bytes().start && each.bytes().start <= lines.end)
+            .map(|each| each.line)
+            .min();
         let shown = hide_secrets(&self.file.text[lines.clone()]).into_owned();
         let place = |span: Span| shorten(&self.file.text, span, &lines);
         let mut snippet = Snippet::source(shown.as_str())
             .path(&path)
-            .line_start(first_line)
+            .line_start(first_line.unwrap_or(span.line) as usize)
             .annotation(AnnotationKind::Primary.span(place(span)).label(self.field.as_str()));
-        for (span, label) in &self.related {
+        for (span, label) in near {
             snippet = snippet.annotation(AnnotationKind::Context.span(place(*span)).label(label.as_str()));
         }
-        self.close(group.element(snippet), renderer)
+        self.close(group.element(snippet), far, renderer)
     }
 
-    fn close(&self, group: Group<'_>, renderer: &Renderer) -> String {
-        let remedy = self.remedy.as_deref().map(|remedy| hide_secrets(remedy).into_owned());
-        match &remedy {
-            Some(remedy) => renderer.render(&[group.element(Level::HELP.message(remedy.as_str()))]),
-            None => renderer.render(&[group]),
+    fn close(&self, mut group: Group<'_>, far: &[(Span, String)], renderer: &Renderer) -> String {
+        for (span, label) in far {
+            group = group.element(Level::NOTE.message(format!("{label}: line {}", span.line)));
         }
+        if let Some(remedy) = &self.remedy {
+            group = group.element(Level::HELP.message(hide_secrets(remedy).into_owned()));
+        }
+        renderer.render(&[group])
     }
 
-    /// The whole lines that hold every place of the diagnostic, and the number of the first of them.
-    fn lines(&self, span: Span) -> (Range<usize>, usize) {
+    /// The whole lines in which some places begin.
+    fn lines(&self, spans: &[Span]) -> Range<usize> {
         let text = &self.file.text;
-        let spans = || self.related.iter().map(|(span, _)| *span).chain([span]);
-        let start = spans().map(|span| span.bytes().start).min().unwrap_or(0);
-        let end = spans().map(|span| span.bytes().start).max().unwrap_or(0);
+        let start = spans.iter().map(|span| span.bytes().start).min().unwrap_or(0);
+        let end = spans.iter().map(|span| span.bytes().start).max().unwrap_or(0);
         let start = text[..start].rfind('\n').map_or(0, |position| position + 1);
-        let end = text[end..].find('\n').map_or(text.len(), |position| end + position);
-        (start..end, spans().map(|span| span.line as usize).min().unwrap_or(1))
+        start..text[end..].find('\n').map_or(text.len(), |position| end + position)
     }
 
     fn json(&self) -> DiagnosticJson<'_> {
@@ -163,9 +183,12 @@ struct DiagnosticJson<'a> {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds one.
+    /// Adds one. Past a thousand nothing is added: the file is refused anyhow.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.0.push(diagnostic);
+        // A warning never takes the place of an error.
+        if self.0.len() < KEPT_MAX || diagnostic.severity == Severity::Error && !self.has_errors() {
+            self.0.push(diagnostic);
+        }
     }
 
     /// Adds all of another.

@@ -16,8 +16,8 @@ use super::suggest::nearest;
 use super::yaml::{self, Places};
 use super::{job_reader, policy_reader};
 
-/// The largest job or policy file. A policy of a thousand tables with fifty columns each, all masked, has about 4 MiB.
-pub const FILE_BYTES_MAX: usize = 8 << 20;
+/// The largest job or policy file. A policy of a thousand tables with fifty columns each, all masked, has about 3 MiB.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// What was read, with the warnings that came with it.
 #[derive(Debug, Clone)]

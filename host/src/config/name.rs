@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use thiserror::Error;
 
 use super::keyword::needs_quotes;
+use super::read::escape;
 
 /// The longest name PostgreSQL keeps, in bytes (`NAMEDATALEN - 1`). The server would cut a longer one silently; here it is
 /// refused, because the cut name might be another table's.
@@ -65,7 +66,7 @@ pub enum NameError {
     #[error("a double quote is not closed")]
     Unclosed,
     /// A character that an unquoted name cannot hold.
-    #[error("`{}` is not allowed in an unquoted name; put the name in double quotes", .0.escape_debug())]
+    #[error("`{}` is not allowed in an unquoted name; put the name in double quotes", escape(*.0).collect::<String>())]
     Character(char),
     /// Longer than [`NAME_BYTES_MAX`].
     #[error("a part of it has {0} bytes; PostgreSQL keeps {NAME_BYTES_MAX}")]

@@ -4,22 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::diagnostic::Diagnostic;
 use super::policy::{Binding, Decision, Policy, TablePolicy};
-use super::read::{Reader, code};
+use super::read::{Reader, code, join};
 use super::span::{Span, Spanned};
 use super::suggest::nearest;
 
-/// Reports all that is wrong.
-pub(super) fn check(reader: &mut Reader, policy: &Policy) {
+/// Reports all that is wrong. `broken` are names of guests and keys whose declarations were reported already: that they are
+/// missing from the policy is no news.
+pub(super) fn check(reader: &mut Reader, policy: &Policy, broken: &BTreeSet<String>) {
     let mut used = Used::default();
     for table in policy.tables.values() {
-        let path = format!("tables.{:?}", table.table.to_string());
+        let path = join("tables", &table.table.to_string());
         for (position, filter) in table.keep.iter().enumerate() {
-            check_names(reader, policy, filter, &format!("{path}.keep[{position}]"), &mut used);
+            check_names(reader, policy, broken, filter, &format!("{path}.keep[{position}]"));
+            used.add(filter);
         }
         for column in table.columns.values() {
             if let Decision::Mask(mask) = &column.decision {
-                let path = format!("{path}.columns.{}", code(&column.column));
-                check_names(reader, policy, mask, &path, &mut used);
+                let path = join(&format!("{path}.columns"), &column.column);
+                check_names(reader, policy, broken, mask, &path);
+                used.add(mask);
                 check_outputs(reader, mask, &column.column, &path);
             }
         }
@@ -39,18 +42,24 @@ struct Used {
     keys: BTreeSet<String>,
 }
 
-fn check_names(reader: &mut Reader, policy: &Policy, binding: &Binding, path: &str, used: &mut Used) {
+impl Used {
+    fn add(&mut self, binding: &Binding) {
+        self.guests.insert(binding.function.guest.clone());
+        self.keys.extend(binding.key.as_ref().map(|key| key.value.clone()));
+    }
+}
+
+fn check_names(reader: &mut Reader, policy: &Policy, broken: &BTreeSet<String>, binding: &Binding, path: &str) {
     let guest = &binding.function.guest;
-    used.guests.insert(guest.clone());
-    if !policy.guests.contains_key(guest) {
+    if !policy.guests.contains_key(guest) && !broken.contains(guest) {
         let written = Spanned::new(guest.clone(), binding.function.span);
         undeclared(reader, "guest", "guests", &written, path, policy.guests.keys());
     }
-    if let Some(key) = &binding.key {
-        used.keys.insert(key.value.clone());
-        if !policy.keys.contains_key(&key.value) {
-            undeclared(reader, "key", "keys", key, path, policy.keys.keys());
-        }
+    if let Some(key) = &binding.key
+        && !policy.keys.contains_key(&key.value)
+        && !broken.contains(&key.value)
+    {
+        undeclared(reader, "key", "keys", key, path, policy.keys.keys());
     }
     if let (Some(domain), None) = (&binding.domain, &binding.key) {
         let error = Diagnostic::error(&reader.file, path, "`domain` has no meaning without `key`").at(domain.span);
@@ -93,7 +102,7 @@ fn check_decided_once(reader: &mut Reader, table: &TablePolicy, path: &str) {
         for output in mask.outputs.iter().filter(|output| **output != column.column) {
             let Some(first) = decided.insert(&output.value, output.span) else { continue };
             let message = format!("column {} is decided twice", code(output));
-            let field = format!("{path}.columns.{}.outputs", code(&column.column));
+            let field = format!("{}.outputs", join(&format!("{path}.columns"), &column.column));
             let error = Diagnostic::error(&reader.file, field, message).at(output.span).related(first, "also here");
             reader.diagnostics.push(error.remedy("keep one of the two decisions"));
         }

@@ -1,6 +1,6 @@
 //! Reads the policy file into [`Policy`], and checks all that can be checked without guests and databases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
@@ -33,19 +33,22 @@ pub(super) fn read(reader: &mut Reader, top: &Cursor<'_>) -> Option<Policy> {
     if let Some(at) = reader.required(&fields, "version", "`version: 1`") {
         reader.setting(Some(at), VERSION, Some((VERSION, VERSION)));
     }
-    let guests = fields.section("guests").map(|at| read_named(reader, &at, read_guest)).unwrap_or_default();
-    let keys = fields.section("keys").map(|at| read_named(reader, &at, read_key)).unwrap_or_default();
+    let mut broken = BTreeSet::new();
+    let guests =
+        fields.section("guests").map(|at| read_named(reader, &at, &mut broken, read_guest)).unwrap_or_default();
+    let keys = fields.section("keys").map(|at| read_named(reader, &at, &mut broken, read_key)).unwrap_or_default();
     let tables = reader.required(&fields, "tables", "`tables:` with the tables of the job");
     let tables = tables.and_then(|at| read_tables(reader, &at)).unwrap_or_default();
     let policy = Policy { file: Arc::clone(&reader.file), version: 1, guests, keys, tables };
-    policy_check::check(reader, &policy);
+    policy_check::check(reader, &policy, &broken);
     Some(policy)
 }
 
-/// Reads a mapping of names to something.
+/// Reads a mapping of names to something. Names whose entry is wrong are collected in `broken`.
 fn read_named<T>(
     reader: &mut Reader,
     at: &Cursor<'_>,
+    broken: &mut BTreeSet<String>,
     read: impl Fn(&mut Reader, &Spanned<String>, &Cursor<'_>) -> Option<T>,
 ) -> BTreeMap<String, T> {
     let mut all = BTreeMap::new();
@@ -54,8 +57,11 @@ fn read_named<T>(
         if name.is_empty() || !name.chars().all(allowed) {
             let message = format!("{} is not a name: letters, digits, `_` and `-` are allowed", code(name));
             reader.diagnostics.push(Diagnostic::error(&reader.file, at.path.as_str(), message).at(name.span));
-        } else if let Some(value) = read(reader, name, &at) {
-            all.insert(name.value.clone(), value);
+            continue;
+        }
+        match read(reader, name, &at) {
+            Some(value) => drop(all.insert(name.value.clone(), value)),
+            None => drop(broken.insert(name.value.clone())),
         }
     }
     all

@@ -221,7 +221,8 @@ impl Reader {
         if let Some((least, most)) = range
             && !(least <= value && value <= most)
         {
-            let allowed = format!("from {} to {}", least.show(), most.show());
+            let allowed =
+                if least == most { least.show() } else { format!("from {} to {}", least.show(), most.show()) };
             self.error(&at, format!("{} must be {allowed}, found {}", last(&at.path), at.found()));
             return default;
         }
@@ -247,7 +248,7 @@ impl Reader {
 /// Shows a text from a file: in backticks, on one line, not too long.
 pub(super) fn code(text: &str) -> String {
     const SHOWN_MAX: usize = 80;
-    let mut shown: String = text.chars().take(SHOWN_MAX).flat_map(|each| escape(each)).collect();
+    let mut shown: String = text.chars().take(SHOWN_MAX).flat_map(escape).collect();
     if text.chars().nth(SHOWN_MAX).is_some() {
         shown.push('…');
     }
@@ -255,14 +256,14 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// Escapes what would not show as itself; quotes stay as they are.
-fn escape(character: char) -> impl Iterator<Item = char> {
+pub(super) fn escape(character: char) -> impl Iterator<Item = char> {
     let quote = matches!(character, '"' | '\'');
     let escaped = (!quote).then(|| character.escape_debug());
     escaped.into_iter().flatten().chain(quote.then_some(character))
 }
 
 /// Adds a key to a path, quoted unless it is a plain word.
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|each| each.is_ascii_alphanumeric() || matches!(each, '_' | '-'));
     let key = if plain { key.to_owned() } else { format!("{key:?}") };
     if path.is_empty() { key } else { format!("{path}.{key}") }

@@ -91,6 +91,13 @@ mod tests {
                     public.a_table_with_quite_a_long_name_for_a_table_1: pass\n";
         let shown = hide_secrets(text);
         assert_eq!(shown.len(), text.len());
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @"
+        source: { url: postgres://************************
+        dsn: host=db password=*******
+        env: ********************************
+        env: ********************************************
+        acme: { path: a.wasm, blake3: 000102030405060708090a0b0c0d0e0f }
+        public.a_table_with_quite_a_long_name_for_a_table_1: pass
+        ");
     }
 }

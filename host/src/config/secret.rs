@@ -1,6 +1,11 @@
 //! Secrets: connection URLs and key material. They come from the environment only, are held in types without `Debug`,
 //! `Display` or `Serialize`, and no error repeats them.
 //!
+//! ```
+//! fn shown<T: std::fmt::Debug>() {}
+//! shown::<pgveil::config::KeyCheckValue>();
+//! ```
+//!
 //! ```compile_fail,E0277
 //! fn shown<T: std::fmt::Debug>() {}
 //! shown::<pgveil::config::KeyMaterial>();

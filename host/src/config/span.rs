@@ -1,6 +1,7 @@
 //! Where in a file something was written.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
 
@@ -8,13 +9,21 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 /// A file as it was read, kept for as long as anything may have to point into it.
 ///
-/// A policy or job file holds no values and no secrets (those come from the environment), so its lines may be shown.
-#[derive(Debug, PartialEq, Eq)]
+/// A policy or job file holds no values, and no secrets unless by mistake, so its lines may be shown; what looks like a secret
+/// is starred when they are.
+#[derive(PartialEq, Eq)]
 pub struct SourceFile {
     /// The path as the operator or the naming file wrote it, resolved against the directory of the naming file.
     pub path: PathBuf,
     /// The whole text, without a byte order mark.
     pub text: String,
+}
+
+/// The path alone: the text is long, and somebody may have pasted a secret into it.
+impl fmt::Debug for SourceFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SourceFile").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// A stretch of a [`SourceFile`].

@@ -7,6 +7,12 @@
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lowered = written.to_lowercase();
     let length = lowered.chars().count();
+    let valid: Vec<&str> = valid.into_iter().collect();
+    // The beginning of one name and of no other: `url` for `url_env`.
+    let mut begun = valid.iter().filter(|candidate| length >= 3 && candidate.to_lowercase().starts_with(&lowered));
+    if let (Some(only), None) = (begun.next(), begun.next()) {
+        return Some(only);
+    }
     // A third of the letters may be wrong; beyond that a suggestion is a guess.
     let allowed = (length / 3).max(1);
     valid
@@ -33,6 +39,8 @@ mod tests {
             ("full_name", Some("full name")),
             ("kye", Some("key")),
             ("password", None),
+            ("dom", Some("domain")),
+            ("do", None),
             ("", None),
             ("x", None),
         ] {

@@ -125,7 +125,16 @@ mod tests {
                 format!("{text} -> {}", ByteSize::parse(text).map_or("none".to_owned(), |size| size.to_string()))
             })
             .collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @"
+        0 -> 0
+        17 -> 17B
+        1B -> 1B
+        1024 -> 1KiB
+        128MiB -> 128MiB
+        128 MiB -> 128MiB
+        1536KiB -> 1536KiB
+        2TiB -> 2TiB
+        ");
         for wrong in
             ["", "MiB", "-1MiB", "1.5GiB", "128MB", "128M", "1 k", "99999999999999999999", "18446744073709551615KiB"]
         {

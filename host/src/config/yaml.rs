@@ -69,8 +69,9 @@ impl<'t> Places<'t> {
     /// The span of some bytes; both must be at a character's start.
     pub(super) fn span(&self, start: usize, end: usize) -> Span {
         let line = self.lines.partition_point(|first| *first as usize <= start);
-        let line_start = self.lines[line - 1] as usize;
-        let column = self.text[line_start..start].chars().count() + 1;
+        // Searched, not counted: a file of one long line has as many nodes as characters.
+        let character = |byte: usize| self.bytes.partition_point(|each| (*each as usize) < byte);
+        let column = character(start) - character(self.lines[line - 1] as usize) + 1;
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Span { line: number(line), column: number(column), start: number(start), end: number(end.max(start)) }
     }
@@ -84,6 +85,28 @@ impl<'t> Places<'t> {
         // The mark of an empty or indented node can stand behind the blanks that follow it.
         let trimmed = self.text.get(start..end).map_or(end, |covered| start + covered.trim_end().len());
         self.span(start, trimmed)
+    }
+
+    /// The parser ends a quoted scalar only behind the blanks and comment after it, so its closing quote is looked for here.
+    fn of_scalar(&self, marks: Marks, style: ScalarStyle) -> Span {
+        let whole = self.of(marks);
+        let covered = &self.text[whole.bytes()];
+        let mut inner = covered.char_indices().skip(1).peekable();
+        let quote = match style {
+            ScalarStyle::SingleQuoted => '\'',
+            ScalarStyle::DoubleQuoted => '"',
+            ScalarStyle::Plain | ScalarStyle::Literal | ScalarStyle::Folded => return whole,
+        };
+        while let Some((at, character)) = inner.next() {
+            let doubled = quote == '\'' && inner.peek().is_some_and(|(_, next)| *next == quote);
+            if quote == '"' && character == '\\' || character == quote && doubled {
+                inner.next();
+            } else if character == quote {
+                let start = whole.bytes().start;
+                return self.span(start, start + at + 1);
+            }
+        }
+        whole
     }
 
     /// One character at a place where a block begins.
@@ -119,7 +142,7 @@ pub(super) fn parse(text: &str) -> Result<Node, YamlError> {
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_extras(anchor, tag.is_some(), places.of(marks))?;
                 let plain = style == ScalarStyle::Plain;
-                Node { span: places.of(marks), kind: Kind::Scalar { text: text.into_owned(), plain } }
+                Node { span: places.of_scalar(marks, style), kind: Kind::Scalar { text: text.into_owned(), plain } }
             }
             Event::SequenceStart(anchor, tag) => {
                 begin(&mut open, Open::Sequence(places.first_of(marks), Vec::new()), anchor, tag.is_some())?;
@@ -223,14 +246,11 @@ fn scan_error(text: &str, places: &Places<'_>, error: &ScanError) -> YamlError {
     let character = error.marker().index();
     let (start, end) = (places.byte(character), places.byte(character + 1));
     let span = places.span(start, end);
-    let line_start = places.span(start, start).start as usize - text[..start].len()
-        + text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let indentation = text[line_start..].trim_start_matches([' ', '\t']);
-    let remedy = if text[line_start..text.len() - indentation.len()].contains('\t') {
-        Some("indent with spaces: YAML does not allow tabs there")
-    } else {
-        None
-    };
+    let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = &text[line_start..];
+    let indentation = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+    let remedy =
+        if indentation.contains('\t') { Some("indent with spaces: YAML does not allow tabs there") } else { None };
     YamlError { span, message: format!("this is not valid YAML: {}", error.info()), remedy }
 }
 

@@ -1,5 +1,7 @@
 //! Values with and without their backslash sequences.
 
+use bytes::BufMut;
+
 use crate::error::{Result, WireError, WireErrorKind};
 
 /// Bytes that are looked at together; the compiler turns the test of a whole chunk into vector instructions.
@@ -60,18 +62,17 @@ fn number(text: &[u8], radix: u32, max: usize) -> (u8, usize) {
 
 /// Appends `value` to `output` as a field, escaping what the server itself escapes: backslash and the control characters
 /// with a letter (`\b \t \n \v \f \r`).
-pub fn escape_into(value: &[u8], output: &mut Vec<u8>) {
-    output.reserve(value.len());
+pub fn escape_into(value: &[u8], output: &mut impl BufMut) {
     let mut rest = value;
     while let Some(special) = find_special(rest) {
         let (plain, sequence) = rest.split_at(special);
-        output.extend_from_slice(plain);
+        output.put_slice(plain);
         if let Some((byte, after)) = sequence.split_first() {
-            output.extend_from_slice(&[b'\\', letter(*byte)]);
+            output.put_slice(&[b'\\', letter(*byte)]);
             rest = after;
         }
     }
-    output.extend_from_slice(rest);
+    output.put_slice(rest);
 }
 
 /// What follows the backslash for a byte that [`is_special`].

@@ -1,0 +1,8 @@
+//! What a job tells of itself: logs, progress, signs of life. Names and numbers, never a value.
+
+pub mod heartbeat;
+pub mod log;
+pub mod progress;
+//! What an operator sees of a running job besides its data: logs.
+
+pub mod log;

@@ -1,0 +1,111 @@
+//! Worker threads that run guests, used by snapshot and stream alike.
+//!
+//! Work begins in the order in which it is submitted and each submission has an answer of its own; who awaits the answers in the
+//! order of submission has the order of the source back, whoever finishes first.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use super::plan::Veil;
+use super::transform::WorkerInstances;
+use super::{VeiledBatch, VeiledWindow};
+use crate::error::{Error, Kind, Result};
+use crate::row::RawBatch;
+use crate::window::RawWindow;
+
+type Task = Box<dyn FnOnce(&Veil, &mut WorkerInstances) + Send>;
+
+/// A fixed number of threads, each with instances of its own.
+///
+/// The queue has no bound of its own: whoever submits holds a share of the memory budget for each batch, and waits for it before.
+/// The threads end when the pool is dropped and the queue is empty.
+pub struct VeilPool {
+    queue: Sender<Task>,
+    veil: Arc<Veil>,
+}
+
+impl VeilPool {
+    /// Starts the threads. Guests start when their first batch comes.
+    ///
+    /// # Errors
+    /// [`Kind::Internal`] when a thread cannot be started.
+    pub fn new(veil: Arc<Veil>, workers: usize) -> Result<VeilPool> {
+        let (queue, tasks) = channel::<Task>();
+        let tasks = Arc::new(Mutex::new(tasks));
+        for number in 0..workers.max(1) {
+            let (veil, tasks) = (Arc::clone(&veil), Arc::clone(&tasks));
+            std::thread::Builder::new()
+                .name(format!("guest-{number}"))
+                .spawn(move || work(&veil, &tasks))
+                .map_err(|error| Error::new(Kind::Internal, "starting a guest worker").because(error))?;
+        }
+        Ok(VeilPool { queue, veil })
+    }
+
+    /// The job's masking that this pool runs.
+    #[must_use]
+    pub fn veil(&self) -> &Arc<Veil> {
+        &self.veil
+    }
+
+    /// Hands over a batch. Work on it begins at once, awaited or not.
+    pub fn submit(&self, batch: RawBatch) -> Pending<VeiledBatch> {
+        self.send(move |veil, instances| veil.veil_batch(instances, batch))
+    }
+
+    /// Hands over a window. Its operations keep their order.
+    pub fn window(&self, window: RawWindow) -> Pending<VeiledWindow> {
+        self.send(move |veil, instances| veil.veil_window(instances, window))
+    }
+
+    fn send<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Veil, &mut WorkerInstances) -> Result<T> + Send + 'static,
+    ) -> Pending<T> {
+        let (answer, pending) = oneshot::channel();
+        let task: Task = Box::new(move |veil, instances| {
+            let done = catch_unwind(AssertUnwindSafe(|| run(veil, instances)));
+            let done = done.unwrap_or_else(|_| {
+                // What the instances were doing is not known: they are thrown away with it.
+                *instances = WorkerInstances::default();
+                Err(Error::new(Kind::Internal, "a guest worker panicked"))
+            });
+            // Nobody waits any more when the job is stopping.
+            let _ = answer.send(done);
+        });
+        // If no worker is left the task is dropped, and with it `answer`: the pending side sees that.
+        let _ = self.queue.send(task);
+        Pending(pending)
+    }
+}
+
+/// An answer to come.
+pub struct Pending<T>(oneshot::Receiver<Result<T>>);
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        Pin::new(&mut self.0).poll(context).map(|answer| {
+            answer.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a guest worker is gone")))
+        })
+    }
+}
+
+fn work(veil: &Veil, tasks: &Mutex<Receiver<Task>>) {
+    let mut instances = WorkerInstances::default();
+    loop {
+        // The lock is held while waiting: one worker waits for work, the others for the lock. Never while working.
+        let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match task {
+            Ok(task) => task(veil, &mut instances),
+            Err(_) => return,
+        }
+    }
+}
