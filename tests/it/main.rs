@@ -13,6 +13,7 @@ mod masking;
 mod names;
 mod scenario;
 mod support;
+mod session;
 mod tidy;
 mod transactions;
 mod values;

@@ -3,6 +3,3 @@
 pub mod heartbeat;
 pub mod log;
 pub mod progress;
-//! What an operator sees of a running job besides its data: logs.
-
-pub mod log;

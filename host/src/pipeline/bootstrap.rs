@@ -6,13 +6,10 @@
 
 use std::sync::Arc;
 
-use pgveil_wire::lsn::Lsn;
-
 use crate::checkpoint::{self, Claim, JobRecord, TableRecord, TableState, record_tables};
-use crate::config::SchemaMode;
+use crate::config::{SchemaMode, quote_ident};
 use crate::error::{Error, Kind, Result};
 use crate::failpoint::{self, Point};
-use crate::limits;
 use crate::observe::heartbeat::{Heartbeat, Vitals};
 use crate::observe::progress::{Progress, Style};
 use crate::postgres::Session;
@@ -23,12 +20,12 @@ use crate::source::slot::{self, NewSlot};
 use crate::source::snapshot::{CopySession, Extent};
 use crate::source::shape;
 use crate::stop::Stop;
-use crate::veil::Plan;
 
 use super::cleanup::{discard, undo};
 use super::copy::Copy;
+use super::masking::Masking;
 use super::prepare::Prepared;
-use super::stream::{Stream, current_position};
+use super::stream::current_position;
 
 /// How a bootstrap is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -63,18 +60,20 @@ pub async fn bootstrap(prepared: Prepared, options: Options, stop: Stop) -> Resu
     let identity = slot::identify(&mut replication, prepared.publication(), prepared.slot()).await?;
     let mut source = Session::connect(&prepared.source, "bootstrap").await?;
     let until = current_position(&mut source).await?;
-    prepared.require_checks(&mut source, &mut control).await?;
+    prepared.require_checks().await?;
+    make_publication(&mut source, &prepared, &notice).await?;
     let catalog = read_tables(&mut source, prepared.publication()).await?;
-    let plan = prepared.plan(&catalog)?;
+    let tables = prepared.tables_of(&catalog);
+    let masking = prepared.masking(&tables)?;
     if slot::state(&mut source, prepared.slot()).await?.is_some() {
         return Err(Error::new(Kind::Preflight, format!("source: slot {}: there is one of this name already, and this job did not make it", prepared.slot())));
     }
 
     failpoint::reach(Point::Bootstrap)?;
-    JobRecord::create(&mut control, prepared.job_id(), &identity, &plan.fingerprint()).await?;
+    JobRecord::create(&mut control, prepared.job_id(), &identity, &masking.fingerprint()).await?;
     let vitals = Arc::new(Vitals::default());
     let heartbeat = Heartbeat::start(Arc::clone(&prepared.target), prepared.job_id().to_owned(), prepared.heartbeat(), Arc::clone(&vitals));
-    let snapshot = Snapshot { prepared: &prepared, plan: &plan, catalog: &catalog, style: options.style };
+    let snapshot = Snapshot { prepared: &prepared, masking: &masking, catalog: &catalog, style: options.style };
     let running = control.cancel();
     match snapshot.take(source, &mut control, replication, &notice, stop.clone()).await {
         Ok(Copied::Whole) => {}
@@ -91,10 +90,24 @@ pub async fn bootstrap(prepared: Prepared, options: Options, stop: Stop) -> Resu
     }
     // The stream takes the job's lock on a session of its own.
     control.close().await;
-    let stream = prepared.stream(plan, &catalog, vitals, options.once.then_some(until))?;
+    let stream = prepared.stream(&masking, tables, vitals, options.once.then_some(until))?;
     let ended = stream.run(stop).await;
     heartbeat.end().await;
     ended
+}
+
+/// Makes the publication when it is missing and the job file says that it may be made.
+async fn make_publication(source: &mut Session, prepared: &Prepared, notice: &(dyn Fn(String) + Sync)) -> Result<()> {
+    let name = prepared.publication();
+    let rows = source.query("select from pg_catalog.pg_publication where pubname = $1", &[Some(name)]).await?;
+    if !rows.is_empty() || !prepared.creates_publication() {
+        return Ok(());
+    }
+    let tables: Vec<String> = prepared.tables().iter().map(|table| format!("only {}", table.quoted())).collect();
+    let statement = format!("create publication {} for table {}", quote_ident(name), tables.join(", "));
+    source.batch(&statement).await.map_err(|error| error.within(format_args!("publication {name}")))?;
+    notice(format!("made publication {name}"));
+    Ok(())
 }
 
 /// Refuses a job that was begun before, or takes it back when asked to.
@@ -124,7 +137,7 @@ async fn take_back(prepared: &Prepared, reason: &Error, notice: &(dyn Fn(String)
 /// The part between the job's record and the whole copy.
 struct Snapshot<'a> {
     prepared: &'a Prepared,
-    plan: &'a Plan,
+    masking: &'a Masking,
     catalog: &'a SourceCatalog,
     style: Style,
 }
@@ -203,14 +216,14 @@ impl Snapshot<'_> {
     /// Makes the tables, or compares those that are there.
     async fn schema_before(&self, source: &mut Session, control: &mut Session, slot: &NewSlot) -> Result<Option<schema::Prepared>> {
         match self.prepared.schema_mode() {
-            SchemaMode::Existing => schema::verify_existing(control, self.catalog, &self.plan.filtered_tables()).await.map(|_| None),
+            SchemaMode::Existing => schema::verify_existing(control, self.catalog, &self.masking.filtered_names).await.map(|_| None),
             SchemaMode::PgDump => {
                 let request = schema::Request {
                     tool: &self.prepared.dump_tool().await?,
                     environment: &self.prepared.tool_environment(),
                     snapshot: Some(&slot.snapshot),
                     catalog: self.catalog,
-                    hidden: &self.plan.hidden_columns(),
+                    hidden: &self.masking.hidden,
                     existing: schema::Existing::KeepRows,
                 };
                 schema::before_data(source, control, &request).await.map(Some)
@@ -232,7 +245,7 @@ impl Snapshot<'_> {
                 relation_id: table.relation_id,
                 name: table.name.clone(),
                 shape: shape::write(table)?,
-                fingerprint: self.plan.table_fingerprint(table.relation_id),
+                fingerprint: self.masking.table_fingerprint(&table.name),
                 state: TableState::Copying,
                 rows_expected: extent.rows,
                 rows_copied: 0,
@@ -249,7 +262,7 @@ impl Snapshot<'_> {
             progress: Arc::new(Progress::new(self.style, expected)),
             tables,
             target: Arc::clone(&self.prepared.target),
-            pool: self.prepared.pool(self.plan)?,
+            pool: self.masking.pool(self.prepared.guest_workers())?,
             batch: self.prepared.batch_limits(),
             memory_bytes: self.prepared.copy_memory(),
         };

@@ -5,9 +5,7 @@
 //! A chunk's rows and its record are one transaction on the target.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -20,7 +18,7 @@ use crate::observe::progress::Progress;
 use crate::postgres::{CopyIn, Endpoint, Session};
 use crate::relation::Table;
 use crate::source::snapshot::{BatchLimits, Chunk, ChunkReader, CopySession, Extent, chunks};
-use crate::veil::{VeilPool, VeiledBatch};
+use crate::veil::{Pending, VeilPool, VeiledBatch};
 
 /// Batches of one worker between reader and writer. Two keep both busy; more would only hold memory.
 const BATCHES_AHEAD: usize = 2;
@@ -37,7 +35,7 @@ pub struct Copy {
     /// Where rows go.
     pub target: Arc<Endpoint>,
     /// Who masks them.
-    pub pool: VeilPool,
+    pub pool: Arc<VeilPool>,
     /// Who is told of them.
     pub progress: Arc<Progress>,
     /// What a batch may hold.
@@ -57,8 +55,8 @@ struct Work {
 }
 
 /// A batch that is being masked, and its share of the memory budget.
-struct Pending {
-    veiled: Pin<Box<dyn Future<Output = Result<VeiledBatch>> + Send>>,
+struct InGuests {
+    veiled: Pending<VeiledBatch>,
     rows: u64,
     bytes: u64,
     _share: OwnedSemaphorePermit,
@@ -124,15 +122,15 @@ impl Work {
     }
 
     /// Reads the chunk and hands its batches to the guests.
-    async fn read_batches(&self, reader: &mut ChunkReader<'_>, sender: mpsc::Sender<Pending>) -> Result<()> {
+    async fn read_batches(&self, reader: &mut ChunkReader<'_>, sender: mpsc::Sender<InGuests>) -> Result<()> {
         while let Some(batch) = reader.next().await? {
             let (rows, bytes) = (batch.rows() as u64, batch.size() as u64);
             // A batch above the whole budget still passes, alone.
             let units = (batch.size() / BUDGET_UNIT + 1).min(self.budget_units);
             let units = u32::try_from(units).unwrap_or(u32::MAX);
             let share = Arc::clone(&self.budget).acquire_many_owned(units).await.map_err(|error| Error::new(Kind::Internal, "memory budget").because(error))?;
-            let veiled = Box::pin(self.copy.pool.batch(batch));
-            if sender.send(Pending { veiled, rows, bytes, _share: share }).await.is_err() {
+            let veiled = self.copy.pool.submit(batch);
+            if sender.send(InGuests { veiled, rows, bytes, _share: share }).await.is_err() {
                 // The writer stopped and has the reason.
                 return Ok(());
             }
@@ -141,7 +139,7 @@ impl Work {
     }
 
     /// Writes masked batches in the order they were read; gives the rows written and the bytes read.
-    async fn write_batches(&self, mut copy_in: CopyIn<'_>, mut receiver: mpsc::Receiver<Pending>, table: usize) -> Result<(u64, u64)> {
+    async fn write_batches(&self, mut copy_in: CopyIn<'_>, mut receiver: mpsc::Receiver<InGuests>, table: usize) -> Result<(u64, u64)> {
         let (mut written, mut total_bytes) = (0, 0);
         let mut text = Vec::new();
         while let Some(pending) = receiver.recv().await {

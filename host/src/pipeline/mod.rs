@@ -4,6 +4,7 @@ mod backoff;
 pub mod bootstrap;
 pub mod cleanup;
 pub mod copy;
+pub mod masking;
 pub mod prepare;
 pub mod resume;
 pub mod status;

@@ -2,20 +2,21 @@
 //!
 //! What is wrong with any of these is told before a connection is made.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pgveil_wire::lsn::Lsn;
 
-use crate::check::{self, Grade, Report};
-use crate::config::{Configuration, ConnectionUrl, SchemaMode, TableName};
+use crate::check::{self, Finding, Grade, Report};
+use crate::config::{Configuration, ConnectionUrl, Diagnostic, Diagnostics, SchemaMode, Severity, TableName};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::observe::heartbeat::Vitals;
 use crate::postgres::{Endpoint, Session, Side};
 use crate::relation::Table;
-use crate::schema::{DumpTool, ToolEnvironment};
-use crate::source::schema::SourceCatalog;
+use crate::schema::{DumpTool, HiddenColumns, ToolEnvironment};
+use crate::source::schema::{SourceCatalog, read_tables};
 use crate::source::snapshot::BatchLimits;
 
 use super::masking::{Masking, Materials};
@@ -200,8 +201,7 @@ impl Prepared {
         let mut source = Session::connect(&self.source, "check").await?;
         let mut target = Session::connect(&self.target, "check").await?;
         let job = &self.configuration.job;
-        let planned = self.planned_findings(&mut source).await?;
-        let (hidden, filtered, findings) = planned;
+        let (hidden, filtered, planned) = self.planned(&mut source).await?;
         let plan = check::Plan {
             job_id: self.job_id(),
             publication: self.publication(),
@@ -216,7 +216,23 @@ impl Prepared {
             hidden: &hidden,
             filtered: &filtered,
         };
-        check::run(&plan, (&self.source, &mut source), (&self.target, &mut target), findings).await
+        check::run(&plan, (&self.source, &mut source), (&self.target, &mut target), planned).await
+    }
+
+    /// What the policy makes of the tables that are there, as findings. Without a publication there is nothing to say.
+    async fn planned(&self, source: &mut Session) -> Result<(HiddenColumns, BTreeSet<TableName>, Vec<Finding>)> {
+        let catalog = match read_tables(source, self.publication()).await {
+            Ok(catalog) => catalog,
+            Err(error) if error.kind() == Kind::Preflight => return Ok(Default::default()),
+            Err(error) => return Err(error),
+        };
+        match self.masking(&self.tables_of(&catalog)) {
+            Ok(masking) => {
+                let finding = Finding::pass("policy-plan", "policy", "every column is decided, every function bound");
+                Ok((masking.hidden, masking.filtered_names, vec![finding]))
+            }
+            Err(error) => Ok((HiddenColumns::default(), BTreeSet::default(), refusals(&error))),
+        }
     }
 
     /// Refuses to go on when a check fails, naming the first.
@@ -230,6 +246,21 @@ impl Prepared {
         let more = if failed.len() > 1 { format!(" (and {} more)", failed.len() - 1) } else { String::new() };
         Err(Error::new(Kind::Preflight, format!("{}: {}{more}", first.subject, first.message)))
     }
+}
+
+/// A policy that does not fit, as findings: one for each thing that is wrong.
+fn refusals(error: &Error) -> Vec<Finding> {
+    let found = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Diagnostics>());
+    let Some(found) = found else { return vec![Finding::fail("policy-plan", "policy", error.to_string(), error.kind().remedy())] };
+    let finding = |found: &Diagnostic| {
+        let subject = if found.field.is_empty() { "policy" } else { found.field.as_str() };
+        let remedy = found.remedy.clone().unwrap_or_else(|| error.kind().remedy().to_owned());
+        match found.severity {
+            Severity::Error => Finding::fail("policy-plan", subject, found.message.clone(), remedy),
+            Severity::Warning => Finding::warn("policy-plan", subject, found.message.clone(), remedy),
+        }
+    };
+    found.iter().map(finding).collect()
 }
 
 fn endpoint(side: Side, variable: &str, require_tls: bool) -> Result<(ConnectionUrl, Endpoint)> {

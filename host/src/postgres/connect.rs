@@ -2,11 +2,11 @@
 
 use tokio::time::timeout;
 
-use super::endpoint::{Endpoint, Host, Place, TargetSession};
+use super::endpoint::{Endpoint, Host, Place, Side, TargetSession};
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::session::{Session, SessionParts};
-use super::startup::{Purpose, greet, open};
+use super::startup::{Failure, Purpose, greet, open};
 use super::tls::{Encryption, TlsState};
 use crate::error::{Error, Kind, Result};
 
@@ -50,14 +50,13 @@ pub(super) async fn connect(endpoint: &Endpoint, purpose: Purpose<'_>) -> Result
     Err(failure.unwrap_or_else(|| Error::new(Kind::Internal, format!("{}: no host", settings.side))))
 }
 
-/// `source: host db1:5432: …`; the side comes first already.
-fn at(host: &Host, error: Error, side: super::Side) -> Error {
-    let inner = error.place().strip_prefix(&format!("{side}: ")).map(str::to_owned);
-    match inner {
-        Some(inner) => error.placed(format!("{side}: {host}: {inner}")),
-        None if error.place() == side.to_string() => error.placed(format!("{side}: {host}")),
-        None => error.within(format!("{side}: {host}")),
-    }
+/// Puts the host behind the side, which comes first already: `source: host db1:5432: SQLSTATE 28P01`.
+fn at(host: &Host, error: Error, side: Side) -> Error {
+    let place = match error.place().strip_prefix(&side.to_string()) {
+        Some(rest) => format!("{side}: {host}{rest}"),
+        None => format!("{side}: {host}: {}", error.place()),
+    };
+    error.placed(place)
 }
 
 /// Tries one host by each way that `sslmode` allows.
@@ -67,18 +66,16 @@ async fn connect_host(endpoint: &Endpoint, host: &Host, purpose: Purpose<'_>) ->
         Place::Socket(_) => &[Encryption::Plain],
         Place::Network { .. } => endpoint.settings().tls.mode.attempts(),
     };
-    let mut failure = None;
+    let mut first = None;
     for &encryption in attempts {
         match connect_once(endpoint, host, encryption, purpose).await {
             Ok(session) => return Ok(session),
-            // What the other way may mend: a broken TLS set-up, or a pg_hba.conf line for one kind of connection only.
-            Err(error) if matches!(error.kind(), Kind::Tls | Kind::Authentication) => {
-                failure = failure.or(Some(error));
-            }
-            Err(error) => return Err(error),
+            Err(Failure { error, other_way: true }) => first = first.or(Some(error)),
+            // The first failure tells more: it is of the way that is preferred.
+            Err(Failure { error, other_way: false }) => return Err(first.unwrap_or(error)),
         }
     }
-    Err(failure.unwrap_or_else(|| Error::new(Kind::Internal, "no way to connect")))
+    Err(first.unwrap_or_else(|| Error::new(Kind::Internal, "no way to connect")))
 }
 
 async fn connect_once(
@@ -86,14 +83,14 @@ async fn connect_once(
     host: &Host,
     encryption: Encryption,
     purpose: Purpose<'_>,
-) -> Result<Session> {
+) -> std::result::Result<Session, Failure> {
     let settings = endpoint.settings();
     let (mut transport, tls) = open(settings, host, encryption).await?;
     let private = tls != TlsState::None || host.is_local();
     let mut incoming = Incoming::new(settings.side);
     let mut outgoing = Outgoing::new(settings.side);
     let greeting = greet(settings, purpose, private, &mut transport, &mut incoming, &mut outgoing).await?;
-    Session::assemble(SessionParts { endpoint, host, transport, incoming, outgoing, tls, greeting })
+    Ok(Session::assemble(SessionParts { endpoint, host, transport, incoming, outgoing, tls, greeting })?)
 }
 
 /// Looks whether the server is of the wanted kind.

@@ -31,9 +31,7 @@ impl Session {
     }
 
     async fn begin_copy(&mut self, sql: &str, due: Tag) -> Result<()> {
-        self.begin()?;
-        self.outgoing.query(sql)?;
-        self.outgoing.flush(&mut self.transport).await?;
+        self.command(|outgoing| outgoing.query(sql)).await?;
         let frame = self.answer().await?;
         match frame.tag {
             Tag::ErrorResponse => Err(self.fail(&frame).await),
@@ -131,17 +129,20 @@ pub struct CopyIn<'a> {
 
 impl CopyIn<'_> {
     /// Sends bytes of the text format: rows, several or parts of one. They are collected and written some at a time.
+    /// Not cancel-safe: nobody knows how much of `bytes` a dropped call has taken.
     ///
     /// # Errors
     /// [`Kind::ConnectionLost`]. What the server thinks of the rows is told by [`finish`](CopyIn::finish).
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         let outgoing = &mut self.session.outgoing;
-        if !outgoing.in_copy_data() {
-            outgoing.start_copy_data()?;
-        }
-        outgoing.copy_data().extend_from_slice(bytes);
-        if outgoing.pending_bytes() >= COPY_WRITE_BYTES {
-            outgoing.flush(&mut self.session.transport).await?;
+        for piece in bytes.chunks(COPY_WRITE_BYTES) {
+            if !outgoing.in_copy_data() {
+                outgoing.start_copy_data()?;
+            }
+            outgoing.copy_data().extend_from_slice(piece);
+            if outgoing.pending_bytes() >= COPY_WRITE_BYTES {
+                outgoing.flush(&mut self.session.transport).await?;
+            }
         }
         Ok(())
     }

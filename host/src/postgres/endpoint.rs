@@ -188,3 +188,6 @@ impl fmt::Debug for Endpoint {
 pub(super) fn path(text: &str) -> PathBuf {
     Path::new(text).to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,10 @@ impl Incoming {
     }
 }
 
-/// The socket's error.
+/// The socket's error: the network's, or TLS's.
 pub(super) fn lost(side: Side, error: std::io::Error) -> Error {
-    Error::new(Kind::ConnectionLost, side.to_string()).because(error)
+    // TLS 1.3 refuses a client's certificate after the handshake, so the refusal arrives with the first bytes read.
+    let tls = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
+    let kind = if tls { Kind::Tls } else { Kind::ConnectionLost };
+    Error::new(kind, side.to_string()).because(error)
 }

@@ -24,6 +24,8 @@ mod certificate;
 mod connect;
 mod copy;
 mod endpoint;
+#[cfg(test)]
+mod hostile;
 mod incoming;
 mod outgoing;
 mod parameters;

@@ -65,11 +65,13 @@ impl Outgoing {
     /// Ends the CopyData message, if one is open, by writing its length.
     ///
     /// # Errors
-    /// [`Kind::Internal`] for more than 2³¹ bytes.
+    /// [`Kind::Internal`] for more than 2³¹ bytes, which are taken back.
     pub(super) fn end_copy_data(&mut self) -> Result<()> {
         let Some(at) = self.copy_data.take() else { return Ok(()) };
-        let length = i32::try_from(self.pending.len() - at)
-            .map_err(|_| Error::new(Kind::Internal, format!("{}: COPY data above 2 GiB in one piece", self.side)))?;
+        let Ok(length) = i32::try_from(self.pending.len() - at) else {
+            self.pending.truncate(at - 1);
+            return Err(Error::new(Kind::Internal, format!("{}: COPY data above 2 GiB in one piece", self.side)));
+        };
         if let Some(field) = self.pending.get_mut(at..at + 4) {
             field.copy_from_slice(&length.to_be_bytes());
         }

@@ -62,8 +62,8 @@ pub enum Reply {
 impl Session {
     /// Cuts the session in two. Take [`cancel`](Session::cancel) before, if it is needed.
     #[must_use]
-    pub fn into_pipeline(mut self) -> (PipelineWriter, PipelineReader) {
-        let unusable = self.begin().err();
+    pub fn into_pipeline(self) -> (PipelineWriter, PipelineReader) {
+        let unusable = self.check_ready().err();
         let (read, write) = tokio::io::split(self.transport);
         (
             PipelineWriter { outgoing: self.outgoing, socket: write },
@@ -96,6 +96,39 @@ impl PipelineWriter {
         self.outgoing.message(|buffer| frontend::bind("", statement, [], parameters, write, [], buffer))
     }
 
+    /// The same with a writer of one's own: `write` appends the text of each parameter to the buffer, or says that it is
+    /// NULL. Its error leaves the message unsent.
+    ///
+    /// # Errors
+    /// What `write` returns, and see [`PipelineWriter`].
+    pub fn bind_with<T>(
+        &mut self,
+        statement: &str,
+        parameters: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(T, &mut BytesMut) -> Result<IsNull>,
+    ) -> Result<()> {
+        let mut failed = None;
+        let write = |parameter: T, buffer: &mut BytesMut| {
+            write(parameter, buffer).map_err(|error| {
+                failed = Some(error);
+                "the parameter could not be written".into()
+            })
+        };
+        let sent = self.outgoing.message(|buffer| frontend::bind("", statement, [], parameters, write, [], buffer));
+        failed.map_or(sent, Err)
+    }
+
+    /// Asks the server to send the answers that it has, in the middle of a transaction.
+    ///
+    /// # Errors
+    /// See [`PipelineWriter`].
+    pub fn flush_request(&mut self) -> Result<()> {
+        self.outgoing.message(|buffer| {
+            frontend::flush(buffer);
+            std::io::Result::Ok(())
+        })
+    }
+
     /// Runs what was bound last.
     ///
     /// # Errors
@@ -121,7 +154,7 @@ impl PipelineWriter {
         self.outgoing.start_copy_data()
     }
 
-    /// Adds bytes to the CopyData message that was begun.
+    /// Adds bytes to the CopyData message that was begun. The server takes less than 1 GiB in one message.
     pub fn put(&mut self, bytes: &[u8]) {
         debug_assert!(self.outgoing.in_copy_data(), "put needs start_copy_data");
         self.outgoing.copy_data().extend_from_slice(bytes);

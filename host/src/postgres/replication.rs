@@ -20,9 +20,7 @@ impl Session {
     /// # Errors
     /// [`Kind::SlotMissing`], [`Kind::SlotActive`], [`Kind::SlotLost`], or what else the server refuses.
     pub async fn copy_both(mut self, command: &str) -> Result<Replication> {
-        self.begin()?;
-        self.outgoing.query(command)?;
-        self.outgoing.flush(&mut self.transport).await?;
+        self.command(|outgoing| outgoing.query(command)).await?;
         let frame = self.answer().await?;
         match frame.tag {
             Tag::CopyBothResponse => Ok(Replication { session: self }),

@@ -83,3 +83,75 @@ fn place(side: Side, error: &ErrorFields) -> String {
     }
     place
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
+
+    use bytes::Bytes;
+
+    use super::*;
+    use Side::{Source, Target};
+
+    /// An error as a server sends it.
+    fn sent(fields: &str) -> ErrorFields {
+        ErrorFields::parse(&Bytes::from(format!("{}\0\0", fields.replace('|', "\0")))).unwrap()
+    }
+
+    #[test]
+    fn each_sqlstate_has_its_kind() {
+        let cases = [
+            ("57P01", Source, Kind::ServerRestarting),
+            ("57P03", Target, Kind::ServerRestarting),
+            ("53300", Source, Kind::TooManyConnections),
+            ("55006", Source, Kind::SlotActive),
+            ("40001", Target, Kind::Contention),
+            ("40P01", Target, Kind::Contention),
+            ("55P03", Target, Kind::Contention),
+            ("28000", Source, Kind::Authentication),
+            ("28P01", Target, Kind::Authentication),
+            ("42501", Target, Kind::Permission),
+            ("08006", Source, Kind::ConnectionLost),
+            ("25P03", Source, Kind::ConnectionLost),
+            ("23505", Target, Kind::TargetRefused),
+            ("42P01", Source, Kind::ServerRefused),
+            // Not known to pass by itself: halts.
+            ("53100", Target, Kind::TargetRefused),
+            ("XX000", Source, Kind::ServerRefused),
+        ];
+        for (sqlstate, side, kind) in cases {
+            let error = Error::from_server(side, &sent(&format!("SERROR|C{sqlstate}|Mtext")));
+            assert_eq!(error.kind(), kind, "{sqlstate}");
+        }
+    }
+
+    #[test]
+    fn a_walsender_speaks_of_its_slot() {
+        let cases = [
+            ("C42704", Kind::SlotMissing),
+            ("C55006", Kind::SlotActive),
+            ("C55000|RCreateDecodingContext", Kind::SlotLost),
+            ("C55000|RCheckLogicalDecodingRequirements", Kind::Preflight),
+            ("C58P01", Kind::SlotLost),
+            ("CXX000|RWalSndSegmentOpen", Kind::SlotLost),
+            ("CXX000|Rpgoutput_change", Kind::ServerRefused),
+            ("C57P01", Kind::ServerRestarting),
+        ];
+        for (fields, kind) in cases {
+            assert_eq!(Error::from_walsender(Source, &sent(fields)).kind(), kind, "{fields}");
+        }
+    }
+
+    #[test]
+    fn the_place_holds_names_and_none_of_the_words() {
+        let fields = "SERROR|C23505|Mduplicate canary|DKey (email)=(canary)|Hcanary|Wcanary|qcanary\
+                      |spublic|tusers|cemail|dtext|nusers_email_key";
+        let error = Error::from_server(Target, &sent(fields));
+        assert_eq!(
+            error.to_string(),
+            "target: SQLSTATE 23505, table public.users, column email, type text, constraint users_email_key: \
+             the target refused a statement"
+        );
+        assert!(!format!("{error:?}").contains("canary"));
+    }
+}

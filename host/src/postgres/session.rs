@@ -1,8 +1,10 @@
 //! An ordinary session: one command at a time, by the simple or the extended protocol.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use pgveil_wire::backend::{
     CommandTag, ErrorFields, Frame, ParameterStatus, RowDescription, Severity, Tag, TransactionStatus,
 };
@@ -109,10 +111,7 @@ impl Session {
     /// Takes leave of the server and closes the connection. Dropping the session closes it as well, without a word.
     pub async fn close(mut self) {
         // An error here changes nothing: the connection is gone either way.
-        if self.ready
-            && self.outgoing.message(terminate).is_ok()
-            && self.outgoing.flush(&mut self.transport).await.is_ok()
-        {
+        if self.command(|outgoing| outgoing.message(terminate)).await.is_ok() {
             let _ = self.transport.shutdown().await;
         }
     }
@@ -126,9 +125,7 @@ impl Session {
     /// # Errors
     /// What the server refuses; the statements before the refused one were done, unless one transaction held them all.
     pub async fn batch(&mut self, sql: &str) -> Result<Vec<Row>> {
-        self.begin()?;
-        self.outgoing.query(sql)?;
-        self.outgoing.flush(&mut self.transport).await?;
+        self.command(|outgoing| outgoing.query(sql)).await?;
         Ok(self.outcome().await?.rows)
     }
 
@@ -149,22 +146,21 @@ impl Session {
     }
 
     async fn extended(&mut self, sql: &str, parameters: &[Option<&str>]) -> Result<Outcome> {
-        self.begin()?;
-        self.outgoing.message(|buffer| {
+        let value = |value: &Option<&str>, buffer: &mut BytesMut| {
+            Ok(value.map_or(IsNull::Yes, |text| {
+                buffer.extend_from_slice(text.as_bytes());
+                IsNull::No
+            }))
+        };
+        let messages = |buffer: &mut BytesMut| {
             frontend::parse("", sql, [], buffer)?;
-            let value = |value: &Option<&str>, buffer: &mut bytes::BytesMut| {
-                Ok(value.map_or(IsNull::Yes, |text| {
-                    buffer.extend_from_slice(text.as_bytes());
-                    IsNull::No
-                }))
-            };
-            frontend::bind("", "", [], parameters, value, [], buffer).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+            frontend::bind("", "", [], parameters, value, [], buffer).map_err(|_| ErrorKind::InvalidInput)?;
             frontend::describe(b'P', "", buffer)?;
             frontend::execute("", 0, buffer)?;
             frontend::sync(buffer);
             std::io::Result::Ok(())
-        })?;
-        self.outgoing.flush(&mut self.transport).await?;
+        };
+        self.command(|outgoing| outgoing.message(messages)).await?;
         self.outcome().await
     }
 
@@ -202,16 +198,24 @@ impl Session {
 // === the state of the conversation, shared with COPY ===
 
 impl Session {
-    /// Takes note that a command begins.
+    /// Sends a command. A command that cannot be written leaves the session as it is.
     ///
     /// # Errors
-    /// [`Kind::ConnectionLost`] if an earlier command never came to its end.
-    pub(super) fn begin(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.ready) {
-            let place = format!("{}: the session was left in the middle of a command", self.side);
-            return Err(Error::new(Kind::ConnectionLost, place));
+    /// [`Kind::ConnectionLost`], also if an earlier command never came to its end.
+    pub(super) async fn command(&mut self, write: impl FnOnce(&mut Outgoing) -> Result<()>) -> Result<()> {
+        self.check_ready()?;
+        write(&mut self.outgoing)?;
+        self.ready = false;
+        self.outgoing.flush(&mut self.transport).await
+    }
+
+    /// Whether the server waits for a command.
+    pub(super) fn check_ready(&self) -> Result<()> {
+        if self.ready {
+            return Ok(());
         }
-        Ok(())
+        let place = format!("{}: the session was left in the middle of a command", self.side);
+        Err(Error::new(Kind::ConnectionLost, place))
     }
 
     /// Takes note that the server is ready again.
@@ -317,7 +321,7 @@ impl Session {
     }
 }
 
-pub(super) fn terminate(buffer: &mut bytes::BytesMut) -> std::io::Result<()> {
+pub(super) fn terminate(buffer: &mut BytesMut) -> std::io::Result<()> {
     frontend::terminate(buffer);
     Ok(())
 }
@@ -333,4 +337,26 @@ fn version_number(text: &str) -> Option<u32> {
     }
     let patch = parts.next().flatten().unwrap_or(0);
     Some(major * 10_000 + minor.checked_mul(100)?.checked_add(patch)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version_number;
+
+    #[test]
+    fn versions_read_as_server_version_num_writes_them() {
+        let cases = [
+            ("15.18 (Debian 15.18-0+deb12u1)", Some(150_018)),
+            ("18.1", Some(180_001)),
+            ("18beta1", Some(180_000)),
+            ("19devel", Some(190_000)),
+            ("9.6.24", Some(90_624)),
+            ("", None),
+            ("x", None),
+            ("4294967295.1", None),
+        ];
+        for (text, number) in cases {
+            assert_eq!(version_number(text), number, "{text}");
+        }
+    }
 }

@@ -63,6 +63,32 @@ pub(super) struct Greeting {
     pub(super) transaction: TransactionStatus,
 }
 
+/// Why one way to open a session failed.
+pub(super) struct Failure {
+    pub(super) error: Error,
+    /// Whether the same host may still let us in with TLS instead of without, or without instead of with.
+    pub(super) other_way: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { other_way: error.kind() == Kind::Tls, error }
+    }
+}
+
+impl Failure {
+    /// What the server refuses. 28000 is what it says where pg_hba.conf has no line for this kind of connection; a wrong
+    /// password is 28P01, and is never tried twice.
+    fn refused(side: Side, frame: &Frame) -> Failure {
+        match ErrorFields::parse(&frame.body) {
+            Ok(fields) => {
+                Failure { error: Error::from_server(side, &fields), other_way: fields.sqlstate.as_str() == "28000" }
+            }
+            Err(error) => Error::from(error).within(side).into(),
+        }
+    }
+}
+
 /// Opens the socket and TLS around it.
 ///
 /// # Errors
@@ -89,7 +115,7 @@ pub(super) async fn open(settings: &Settings, host: &Host, encryption: Encryptio
         }
     }
     let Transport::Tcp(stream) = transport else { return Err(Error::new(Kind::Internal, "TLS on a Unix socket")) };
-    let stream = settings.tls.wrap(host, stream).await.map_err(|error| error.within(side))?;
+    let stream = settings.tls.wrap(side, host, stream).await?;
     let state = settings.tls.state(&stream);
     Ok((Transport::Tls(Box::new(stream)), state))
 }
@@ -105,7 +131,7 @@ pub(super) async fn greet(
     transport: &mut Transport,
     incoming: &mut Incoming,
     outgoing: &mut Outgoing,
-) -> Result<Greeting> {
+) -> std::result::Result<Greeting, Failure> {
     let side = settings.side;
     send_startup(settings, purpose, outgoing)?;
     let mut authenticator = Authenticator::new(settings, private);
@@ -119,10 +145,10 @@ pub(super) async fn greet(
                     break;
                 }
             }
-            Tag::ErrorResponse => return Err(refusal(side, &frame)),
+            Tag::ErrorResponse => return Err(Failure::refused(side, &frame)),
             Tag::NegotiateProtocolVersion => check_version(side, &frame.body)?,
             Tag::NoticeResponse => {}
-            _ => return Err(unexpected(side, &frame)),
+            _ => return Err(unexpected(side, &frame).into()),
         }
     }
     incoming.trust();
@@ -144,7 +170,11 @@ fn send_startup(settings: &Settings, purpose: Purpose<'_>, outgoing: &mut Outgoi
 }
 
 /// From "let in" to "ready".
-async fn settle(side: Side, transport: &mut Transport, incoming: &mut Incoming) -> Result<Greeting> {
+async fn settle(
+    side: Side,
+    transport: &mut Transport,
+    incoming: &mut Incoming,
+) -> std::result::Result<Greeting, Failure> {
     let mut parameters = HashMap::new();
     let mut key = None;
     loop {
@@ -162,9 +192,9 @@ async fn settle(side: Side, transport: &mut Transport, incoming: &mut Incoming) 
                     key.map_or_else(Default::default, |key| (key.process_id, key.secret_key));
                 return Ok(Greeting { parameters, process_id, secret_key, transaction });
             }
-            Tag::ErrorResponse => return Err(refusal(side, &frame)),
+            Tag::ErrorResponse => return Err(Failure::refused(side, &frame)),
             Tag::NoticeResponse => {}
-            _ => return Err(unexpected(side, &frame)),
+            _ => return Err(unexpected(side, &frame).into()),
         }
     }
 }
@@ -188,14 +218,6 @@ fn check_pinned(side: Side, parameters: &HashMap<String, String>) -> Result<()> 
         }
     }
     Ok(())
-}
-
-/// The error of an ErrorResponse.
-pub(super) fn refusal(side: Side, frame: &Frame) -> Error {
-    match ErrorFields::parse(&frame.body) {
-        Ok(fields) => Error::from_server(side, &fields),
-        Err(error) => Error::from(error).within(side),
-    }
 }
 
 /// A message that is not due.

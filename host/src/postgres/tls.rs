@@ -15,7 +15,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::certificate::{AnyCertificate, ChainOnly, Pinned};
-use super::endpoint::{Host, Place};
+use super::endpoint::{Host, Place, Side};
+use super::incoming::lost;
 use crate::error::{Error, Kind, Result};
 
 /// The protocol's name in TLS (ALPN), from PostgreSQL 17 on; older servers ignore it.
@@ -174,20 +175,18 @@ impl TlsSettings {
     }
 
     /// Puts TLS around a socket on which the server agreed to it.
-    pub(super) async fn wrap(&self, host: &Host, stream: TcpStream) -> Result<TlsStream<TcpStream>> {
+    pub(super) async fn wrap(&self, side: Side, host: &Host, stream: TcpStream) -> Result<TlsStream<TcpStream>> {
         let Place::Network { name, .. } = &host.place else {
-            return Err(fault("a Unix socket has no TLS"));
+            return Err(fault(format!("{side}: a Unix socket has no TLS")));
         };
-        let name = ServerName::try_from(name.clone()).map_err(|error| fault("the host's name").because(error))?;
-        let connector = TlsConnector::from(Arc::new(self.client_config()?));
-        let stream = connector.connect(name, stream).await.map_err(|error| {
-            // A handshake that breaks off is the network's fault, one that is refused is the configuration's.
-            let refused = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
-            let kind = if refused { Kind::Tls } else { Kind::ConnectionLost };
-            Error::new(kind, "TLS handshake").because(error)
-        })?;
+        let name = ServerName::try_from(name.clone())
+            .map_err(|error| fault(format!("{side}: the host's name")).because(error))?;
+        let connector = TlsConnector::from(Arc::new(self.client_config().map_err(|error| error.within(side))?));
+        // A handshake that breaks off is the network's fault, one that is refused is the configuration's: `lost` tells.
+        let stream = connector.connect(name, stream).await.map_err(|error| lost(side, error))?;
         if self.negotiation == Negotiation::Direct && stream.get_ref().1.alpn_protocol() != Some(PROTOCOL_NAME) {
-            return Err(fault("sslnegotiation=direct: the server does not confirm that it is PostgreSQL"));
+            let what = "sslnegotiation=direct: the server does not confirm that it is PostgreSQL";
+            return Err(fault(format!("{side}: {what}")));
         }
         Ok(stream)
     }

@@ -4,7 +4,7 @@
 //! record would own its lists. Wasmtime compares these types with the component's own when a guest is loaded, so that a
 //! difference is refused there and never met by a row.
 
-use wasmtime::component::{ComponentType, Lift, Lower, flags};
+use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// The one version of the interface that this host speaks.
 pub const INTERFACE_VERSION: &str = "0.1.0";
@@ -156,19 +156,24 @@ pub enum AcceptedType {
     Category(char),
 }
 
-flags! {
-    /// `policy.guarantees`: what a function or a binding promises.
-    Guarantees {
-        #[component(name = "deterministic")]
-        const DETERMINISTIC;
-        #[component(name = "injective")]
-        const INJECTIVE;
-        #[component(name = "null-preserving")]
-        const NULL_PRESERVING;
-        #[component(name = "type-preserving")]
-        const TYPE_PRESERVING;
+mod promises {
+    #![expect(missing_docs, reason = "the macro takes no documentation; `wit/policy.wit` has it")]
+
+    wasmtime::component::flags! {
+        Guarantees {
+            #[component(name = "deterministic")]
+            const DETERMINISTIC;
+            #[component(name = "injective")]
+            const INJECTIVE;
+            #[component(name = "null-preserving")]
+            const NULL_PRESERVING;
+            #[component(name = "type-preserving")]
+            const TYPE_PRESERVING;
+        }
     }
 }
+
+pub use promises::Guarantees;
 
 /// `policy.arity`: how many columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ComponentType, Lift)]
