@@ -175,12 +175,21 @@ impl Job {
     /// # Errors
     /// It cannot be started.
     pub fn start(&self, arguments: &[&str]) -> Result<Running> {
+        self.start_with(arguments, &[])
+    }
+
+    /// [`start`](Self::start), with variables for this run alone.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Running> {
         let mut command = Command::new(binary()?);
         command
             .arg("--config")
             .arg(self.path())
             .args(arguments)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)));
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(environment.iter().copied());
         Running::spawn(command)
     }
 }
