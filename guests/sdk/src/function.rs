@@ -142,6 +142,10 @@ impl Function {
         &self.info
     }
 
+    pub(crate) fn uses_key(&self) -> bool {
+        self.info.key != KeyUse::None
+    }
+
     pub(crate) fn into_info(self) -> FunctionInfo {
         self.info
     }
