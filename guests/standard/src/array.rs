@@ -54,8 +54,8 @@ mod tests {
     use pgveil_guest::Harness;
     use pgveil_guest::serde_json::{Value, json};
 
-    fn array(sql_type: &str, elements: Value) -> Harness {
-        Harness::of(crate::functions(), "array").column(sql_type).arguments(json!({ "elements": elements }))
+    fn array(sql_type: &str, elements: impl Into<Value>) -> Harness {
+        Harness::of(crate::functions(), "array").column(sql_type).arguments(json!({ "elements": elements.into() }))
     }
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_applied_is_refused() {
-        let refusal = |sql_type, inner| array(sql_type, inner).refusal().unwrap_or_default();
+        let refusal = |sql_type, inner: Value| array(sql_type, inner).refusal().unwrap_or_default();
         assert!(refusal("text[]", json!({"mask": "nobody"})).contains("no mask"));
         assert!(refusal("text[]", json!({"mask": "date-shift"})).contains("date-shift"));
         assert!(refusal("int4[]", json!({"mask": "email"})).contains("does not accept"));
