@@ -29,6 +29,7 @@ mod hash;
 mod iban;
 mod inner;
 mod integer;
+mod ip;
 mod json;
 mod json_path;
 mod name;
@@ -63,6 +64,7 @@ pgveil_guest::guest![
     name_part::last_name(),
     email::function(),
     phone::function(),
+    ip::function(),
     // numbers and time
     date_shift::function(),
     date_truncate::function(),
