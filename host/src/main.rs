@@ -1,3 +1,7 @@
-//! The command line.
+//! The program: all of it is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    pgveil::cli::main()
+}

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pgveil_wire::lsn::Lsn;
+use postgres_protocol::IsNull;
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Claim};
@@ -20,7 +21,8 @@ use crate::relation::Table;
 use crate::veil::VeiledWindow;
 use crate::window::{Operation, RowRef};
 
-use super::change::{Rows, copy_line, update_shape};
+use super::change::{Rows, update_shape};
+use super::copy::write_copy_rows;
 use super::replies::{Expectation, Progress, Purpose, Replies, Sent};
 use super::statement::{self, UpdateShape};
 use super::statements::{Shape, Statements};
@@ -29,6 +31,9 @@ use super::{array, run};
 
 /// The name of the prepared statement that moves the checkpoint.
 const ADVANCE: &str = "advance";
+
+/// Rows of one CopyData message: some kilobytes, so that the message's header costs nothing.
+const COPY_ROWS: usize = 64;
 
 /// What the statements of one apply session need.
 const SESSION: &str = "set synchronous_commit = off; set session_replication_role = replica; set lock_timeout = 0; \
@@ -76,7 +81,7 @@ impl Applier {
             found.push((TargetTable::read(&mut target, table.clone(), filtered(table)).await?, written));
         }
         let (mut writer, reader) = target.into_pipeline();
-        writer.parse(ADVANCE, checkpoint::ADVANCE);
+        writer.parse(ADVANCE, checkpoint::ADVANCE)?;
         let (expectations, received) = mpsc::unbounded_channel();
         let applier = Applier {
             writer,
@@ -104,7 +109,7 @@ impl Applier {
             }
         }
         // Inside a large transaction no Sync follows for long; the answers must come all the same.
-        self.writer.flush_request();
+        self.writer.flush_request()?;
         self.writer.flush().await?;
         failpoint::reach(Point::Commit)?;
         self.expect(Expectation::Window(window.budget.take()))?;
@@ -159,16 +164,16 @@ impl Applier {
 
     fn copy(&mut self, number: usize, kept: &[RowRef], rows: &Rows<'_>) -> Result<()> {
         self.sent(number, Purpose::Insert, Some(kept.len() as u64))?;
-        let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, Shape::Copy);
-        self.writer.bind(name, 0).finish();
-        self.writer.execute();
-        for some in kept.chunks(64) {
-            let mut failed = Ok(());
-            self.writer.copy_data(|out| failed = some.iter().try_for_each(|row| copy_line(rows, *row, out)));
-            failed?;
+        let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, Shape::Copy)?;
+        self.writer.bind(name, [])?;
+        self.writer.execute()?;
+        for some in kept.chunks(COPY_ROWS) {
+            let Some(first) = some.first() else { continue };
+            self.writer.start_copy_data()?;
+            write_copy_rows(rows.batch(*first)?, some.iter().map(|row| row.row as usize), self.writer.copy_buffer())?;
+            self.writer.end_copy_data()?;
         }
-        self.writer.copy_done();
-        Ok(())
+        self.writer.copy_done()
     }
 
     /// A statement whose parameters are all columns of a row.
@@ -285,10 +290,9 @@ impl Applier {
         let Some(first) = tables.first() else { return Ok(()) };
         let sql = statement::truncate(tables.iter().map(|number| &self.tables[*number].0), restart_identity);
         self.sent(*first, Purpose::Truncate, None)?;
-        self.writer.parse("", &sql);
-        self.writer.bind("", 0).finish();
-        self.writer.execute();
-        Ok(())
+        self.writer.parse("", &sql)?;
+        self.writer.bind("", [])?;
+        self.writer.execute()
     }
 
     /// Moves the checkpoint and ends the transaction.
@@ -296,14 +300,11 @@ impl Applier {
         failpoint::reach(Point::Checkpoint)?;
         let open = self.transaction.unwrap_or(Open { xid: 0, final_lsn: lsn });
         self.expect(Expectation::Statement(Sent { purpose: Purpose::Checkpoint, table: "".into(), xid: open.xid, final_lsn: open.final_lsn, rows: Some(1) }))?;
-        let mut parameters = self.writer.bind(ADVANCE, 4);
-        parameters.text(lsn.to_string().as_bytes());
-        parameters.text(self.claim.job_id.as_bytes());
-        parameters.text(self.applied.to_string().as_bytes());
-        parameters.text(self.epoch.as_bytes());
-        parameters.finish();
-        self.writer.execute();
-        self.writer.sync();
+        let (to, from) = (lsn.to_string(), self.applied.to_string());
+        let parameters = [&to, &self.claim.job_id, &from, &self.epoch].map(|text| Some(text.as_bytes()));
+        self.writer.bind(ADVANCE, parameters)?;
+        self.writer.execute()?;
+        self.writer.sync()?;
         self.applied = lsn;
         self.expect(Expectation::Commit(lsn))
     }
@@ -326,46 +327,39 @@ impl Applier {
 
     /// Binds cells as parameters and executes.
     fn bind(&mut self, number: usize, shape: Shape, cells: &[(RowRef, usize)], rows: &Rows<'_>) -> Result<()> {
-        let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, shape);
+        let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, shape)?;
         let mut scratch = Vec::new();
-        let mut parameters = self.writer.bind(name, cells.len());
-        for (row, column) in cells {
-            match rows.value(*row, *column, &mut scratch)? {
-                Some(value) => parameters.text(value),
-                None => parameters.null(),
-            }
-        }
-        parameters.finish();
-        self.writer.execute();
-        Ok(())
+        self.writer.bind_with(name, cells, |(row, column), buffer| {
+            Ok(match rows.value(*row, *column, &mut scratch)? {
+                Some(value) => {
+                    buffer.extend_from_slice(value);
+                    IsNull::No
+                }
+                None => IsNull::Yes,
+            })
+        })?;
+        self.writer.execute()
     }
 
     /// Binds one array for each column, then the number of rows, and executes.
     fn bind_arrays(&mut self, number: usize, shape: Shape, columns: &[usize], changed: &[RowRef], rows: &Rows<'_>) -> Result<()> {
         debug_assert!(self.tables[number].0.lookup == Lookup::Key, "rows without a key are changed one by one");
-        let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, shape);
+        let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, shape)?;
         let mut scratch = Vec::new();
-        let mut parameters = self.writer.bind(name, columns.len() + 1);
-        for column in columns {
-            let mut failed = Ok(());
-            parameters.with(|out| {
-                array::begin(out);
-                for (position, row) in changed.iter().enumerate() {
-                    match rows.value(*row, *column, &mut scratch) {
-                        Ok(value) => array::element(out, position == 0, value),
-                        Err(error) => {
-                            failed = Err(error);
-                            break;
-                        }
+        let parameters = columns.iter().map(|column| Some(*column)).chain([None]);
+        self.writer.bind_with(name, parameters, |column, buffer| {
+            match column {
+                Some(column) => {
+                    array::begin(buffer);
+                    for (position, row) in changed.iter().enumerate() {
+                        array::element(buffer, position == 0, rows.value(*row, column, &mut scratch)?);
                     }
+                    array::end(buffer);
                 }
-                array::end(out);
-            });
-            failed?;
-        }
-        parameters.text(changed.len().to_string().as_bytes());
-        parameters.finish();
-        self.writer.execute();
-        Ok(())
+                None => buffer.extend_from_slice(changed.len().to_string().as_bytes()),
+            }
+            Ok(IsNull::No)
+        })?;
+        self.writer.execute()
     }
 }

@@ -1,6 +1,5 @@
 //! Reads the rows of a veiled window on behalf of the statements.
 
-use bytes::{BufMut, BytesMut};
 use pgveil_wire::copy_text;
 
 use crate::error::{Error, Kind, Result};
@@ -75,23 +74,4 @@ impl<'a> Rows<'a> {
 
 fn place(batch: &VeiledBatch, column: usize) -> String {
     format!("table {}: column {}", batch.table().name, batch.table().columns[column].name)
-}
-
-/// Appends one row as a line of COPY text. The cell's bytes are copied once; those that came as COPY text go as they are.
-pub(super) fn copy_line(rows: &Rows<'_>, row: RowRef, out: &mut BytesMut) -> Result<()> {
-    let batch = rows.batch(row)?;
-    for column in 0..batch.table().columns.len() {
-        if column > 0 {
-            out.put_u8(b'\t');
-        }
-        match batch.cell(row.row as usize, column) {
-            VeiledCell::Null => out.put_slice(b"\\N"),
-            VeiledCell::Plain(bytes) => copy_text::escape_into(bytes, out),
-            VeiledCell::CopyText(bytes) => out.put_slice(bytes),
-            VeiledCell::Unchanged => return Err(Error::new(Kind::UnchangedNeeded, place(batch, column))),
-            VeiledCell::Absent => return Err(Error::new(Kind::Internal, place(batch, column))),
-        }
-    }
-    out.put_u8(b'\n');
-    Ok(())
 }

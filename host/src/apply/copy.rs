@@ -1,5 +1,6 @@
 //! Masked rows as COPY text, for the snapshot and for runs of inserts in the stream.
 
+use bytes::BufMut;
 use pgveil_wire::copy_text::{FIELD_SEPARATOR, NULL, ROW_END, escape_into};
 
 use crate::config::quote_ident;
@@ -22,23 +23,23 @@ pub fn copy_statement(table: &Table) -> String {
 /// # Errors
 /// [`Kind::UnchangedNeeded`] for a value that the source did not send, naming its column: a new row needs all of its values.
 /// [`Kind::Internal`] for a column that the image does not carry. `output` then holds a part of a line.
-pub fn write_copy_rows(batch: &VeiledBatch, rows: impl IntoIterator<Item = usize>, output: &mut Vec<u8>) -> Result<u64> {
+pub fn write_copy_rows(batch: &VeiledBatch, rows: impl IntoIterator<Item = usize>, output: &mut impl BufMut) -> Result<u64> {
     let width = batch.table().columns.len();
     let mut written = 0;
     for row in rows {
         for column in 0..width {
             if column > 0 {
-                output.push(FIELD_SEPARATOR);
+                output.put_u8(FIELD_SEPARATOR);
             }
             match batch.cell(row, column) {
-                VeiledCell::Null => output.extend_from_slice(NULL),
-                VeiledCell::CopyText(value) => output.extend_from_slice(value),
+                VeiledCell::Null => output.put_slice(NULL),
+                VeiledCell::CopyText(value) => output.put_slice(value),
                 VeiledCell::Plain(value) => escape_into(value, output),
                 VeiledCell::Unchanged => return Err(missing(batch.table(), column, Kind::UnchangedNeeded)),
                 VeiledCell::Absent => return Err(missing(batch.table(), column, Kind::Internal)),
             }
         }
-        output.push(ROW_END);
+        output.put_u8(ROW_END);
         written += 1;
     }
     Ok(written)

@@ -15,4 +15,3 @@ mod table;
 
 pub use applier::Applier;
 pub use replies::{Progress, Replies};
-pub(crate) use table::TargetTable;

@@ -82,7 +82,7 @@ impl Replies {
                 Reply::Command { rows } if sent.rows.is_none_or(|expected| expected == rows) => return Ok(()),
                 Reply::Command { .. } => return Err(Error::new(Kind::CheckpointMoved, sent.place())),
                 Reply::Error(error) => return Err(sent.failed(&error)),
-                Reply::Ready => return Err(Error::new(Kind::Protocol, sent.place())),
+                Reply::Ready(_) => return Err(Error::new(Kind::Protocol, sent.place())),
                 Reply::ParseComplete | Reply::BindComplete | Reply::CloseComplete | Reply::Row(_) | Reply::CopyInReady => {}
             }
         }
@@ -91,7 +91,7 @@ impl Replies {
     async fn commit(&mut self, lsn: Lsn) -> Result<()> {
         loop {
             match self.reader.next().await? {
-                Reply::Ready => break,
+                Reply::Ready(_) => break,
                 // A constraint that is checked at commit fails here.
                 Reply::Error(error) => return Err(Error::from_server(Side::Target, &error).within(format!("commit of the transaction that ends at {lsn}"))),
                 Reply::CloseComplete => {}
@@ -119,7 +119,7 @@ impl Sent {
     }
 
     fn failed(&self, error: &crate::postgres::ServerError) -> Error {
-        if error.sqlstate() == GUARD_SQLSTATE {
+        if error.sqlstate.as_str() == GUARD_SQLSTATE {
             let kind = match self.purpose {
                 Purpose::Update | Purpose::Delete => Kind::RowMissing,
                 Purpose::UpdateKept => Kind::UnchangedNeeded,

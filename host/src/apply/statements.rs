@@ -1,7 +1,9 @@
 //! The statements that are prepared on the apply session, by shape.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
+use crate::error::Result;
 use crate::limits;
 use crate::postgres::PipelineWriter;
 
@@ -54,19 +56,21 @@ pub(super) struct Statements {
 impl Statements {
     /// The name of the statement, prepared first when it is new. The many shapes that unchanged values make are
     /// bounded: at the limit all are closed, which costs one preparation each for those still in use.
-    pub(super) fn name(&mut self, writer: &mut PipelineWriter, number: usize, table: &TargetTable, shape: Shape) -> &str {
+    pub(super) fn name(&mut self, writer: &mut PipelineWriter, number: usize, table: &TargetTable, shape: Shape) -> Result<&str> {
         if self.names.len() >= limits::STATEMENTS_MAX {
             for name in self.names.values() {
-                writer.close_statement(name);
+                writer.close_statement(name)?;
             }
             self.names.clear();
         }
-        let prepared = &mut self.prepared;
-        self.names.entry((number, shape)).or_insert_with_key(|(_, shape)| {
-            *prepared += 1;
-            let name = format!("s{prepared}");
-            writer.parse(&name, &shape.sql(table));
-            name
-        })
+        match self.names.entry((number, shape)) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                self.prepared += 1;
+                let name = format!("s{}", self.prepared);
+                writer.parse(&name, &entry.key().1.sql(table))?;
+                Ok(entry.insert(name))
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Names and numbers only; nothing here ever sees a row.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -6,13 +6,10 @@
 
 use std::sync::Arc;
 
-use pgveil_wire::lsn::Lsn;
-
 use crate::checkpoint::{self, Claim, JobRecord, TableRecord, TableState, record_tables};
 use crate::config::{SchemaMode, quote_ident};
 use crate::error::{Error, Kind, Result};
 use crate::failpoint::{self, Point};
-use crate::limits;
 use crate::observe::heartbeat::{Heartbeat, Vitals};
 use crate::observe::progress::{Progress, Style};
 use crate::postgres::Session;

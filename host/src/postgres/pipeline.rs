@@ -96,6 +96,39 @@ impl PipelineWriter {
         self.outgoing.message(|buffer| frontend::bind("", statement, [], parameters, write, [], buffer))
     }
 
+    /// The same with a writer of one's own: `write` appends the text of each parameter to the buffer, or says that it is
+    /// NULL. Its error leaves the message unsent.
+    ///
+    /// # Errors
+    /// What `write` returns, and see [`PipelineWriter`].
+    pub fn bind_with<T>(
+        &mut self,
+        statement: &str,
+        parameters: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(T, &mut BytesMut) -> Result<IsNull>,
+    ) -> Result<()> {
+        let mut failed = None;
+        let write = |parameter: T, buffer: &mut BytesMut| {
+            write(parameter, buffer).map_err(|error| {
+                failed = Some(error);
+                "the parameter could not be written".into()
+            })
+        };
+        let sent = self.outgoing.message(|buffer| frontend::bind("", statement, [], parameters, write, [], buffer));
+        failed.map_or(sent, Err)
+    }
+
+    /// Asks the server to send the answers that it has, in the middle of a transaction.
+    ///
+    /// # Errors
+    /// See [`PipelineWriter`].
+    pub fn flush_request(&mut self) -> Result<()> {
+        self.outgoing.message(|buffer| {
+            frontend::flush(buffer);
+            std::io::Result::Ok(())
+        })
+    }
+
     /// Runs what was bound last.
     ///
     /// # Errors
