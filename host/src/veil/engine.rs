@@ -89,7 +89,8 @@ impl Sandbox {
     /// # Errors
     /// [`Kind::Internal`] when the platform has no compiler or no thread can be started.
     pub fn new(limits: GuestLimits) -> Result<Sandbox> {
-        let engine = Engine::new(&config()).map_err(|_| Error::new(Kind::Internal, "setting up the WebAssembly engine"))?;
+        let engine =
+            Engine::new(&config()).map_err(|_| Error::new(Kind::Internal, "setting up the WebAssembly engine"))?;
         let ticker = start_ticker(&engine)?;
         Ok(Sandbox(Arc::new(Inner { engine, limits, ticker: Some(ticker) })))
     }

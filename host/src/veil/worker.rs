@@ -92,9 +92,9 @@ impl<T> Future for Pending<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        Pin::new(&mut self.0).poll(context).map(|answer| {
-            answer.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a guest worker is gone")))
-        })
+        Pin::new(&mut self.0)
+            .poll(context)
+            .map(|answer| answer.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a guest worker is gone"))))
     }
 }
 

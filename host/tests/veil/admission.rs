@@ -1,13 +1,18 @@
 //! What is let into the sandbox, and what is refused, by name.
 
 use std::error::Error as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
 
 use pgveil::config::Digest;
 use pgveil::error::Kind;
-use pgveil::veil::{Guest, Refusal, Sandbox};
-use pgveil_artifacts::{HELLO, HOSTILE_IMPORT, HOSTILE_START};
+use pgveil::relation::ReplicaIdentity;
+use pgveil::veil::{Guest, Refusal, Sandbox, Veil, VeilParts, WorkerInstances};
+use pgveil_artifacts::{HELLO, HOSTILE_IMPORT, HOSTILE_START, build_with_cargo_component};
 
-use crate::support::{chain, limits};
+use crate::support::C::V;
+use crate::support::{chain, keys, limits, policy, rows, show, table, veil};
 
 fn sandbox() -> Sandbox {
     Sandbox::new(limits()).unwrap()
@@ -54,9 +59,13 @@ fn a_pinned_digest_is_held() {
 #[test]
 fn imports_are_refused_by_name() {
     assert_eq!(refusal(HOSTILE_IMPORT.component, None), Refusal::Import("hostile:outside/disk@0.1.0".to_owned()));
-    for import in
-        ["wasi:sockets/tcp@0.2.0", "wasi:http/outgoing-handler@0.2.0", "wasi:cli/environment@0.3.0", "env", "acme:kv/store"]
-    {
+    for import in [
+        "wasi:sockets/tcp@0.2.0",
+        "wasi:http/outgoing-handler@0.2.0",
+        "wasi:cli/environment@0.3.0",
+        "env",
+        "acme:kv/store",
+    ] {
         let bytes = component(&format!("(component (import \"{import}\" (instance)))"));
         assert_eq!(refusal(&bytes, None), Refusal::Import(import.to_owned()));
     }
@@ -86,4 +95,33 @@ fn a_guest_says_what_it_offers() {
     assert_eq!(names, ["hush"]);
     assert_eq!(guest.digest(), Digest::of(HELLO.component));
     assert!(guest.place().starts_with("guest hello@"));
+}
+
+/// What an author gets who follows the component model's own guide: a component for WASI, with an adapter. It masks as the one
+/// without WASI does.
+#[test]
+fn a_guest_that_cargo_component_builds_meets_a_sealed_wasi() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/wasm-toolchain.sh");
+    let toolchain = Command::new(script).output().unwrap();
+    let toolchain = String::from_utf8(toolchain.stdout).unwrap();
+    let built = build_with_cargo_component(
+        "hello",
+        toolchain.trim(),
+        &Path::new(env!("CARGO_TARGET_TMPDIR")).join("component"),
+    );
+    let component = std::fs::read(built.unwrap_or_else(|error| panic!("{error}"))).unwrap();
+    assert!(component.windows(17).any(|bytes| bytes == b"wasi:cli/stderr@0"), "it imports WASI");
+
+    let guest = Guest::load(&sandbox(), "hello", &component, None).unwrap_or_else(|error| panic!("{}", chain(&error)));
+    let guests = [("hello".to_owned(), guest)].into();
+    let table = table(ReplicaIdentity::Default, "id text key, note text");
+    let text = "columns: { id: pass, note: { mask: hello/hush } }";
+    let (policy, keys, tables) = (policy(text), keys("ab"), [Arc::clone(&table)]);
+    let parts = VeilParts { policy: &policy, tables: &tables, guests: &guests, keys: &keys, audit_percent: 100.0 };
+    let sealed = Veil::compile(&parts).unwrap_or_else(|errors| panic!("{errors}"));
+    let run = |veil: &Veil| {
+        let raw = rows(&table, &[vec![V("1"), V("Zoë")], vec![V("2"), V("")]]);
+        show(&veil.veil_batch(&mut WorkerInstances::default(), raw).unwrap_or_else(|error| panic!("{}", chain(&error))))
+    };
+    assert_eq!(run(&sealed), run(&veil(&table, text)));
 }

@@ -31,7 +31,8 @@ fn three_ways() -> (Arc<Table>, Veil) {
 #[test]
 fn passed_masked_and_nulled_cells() {
     let (table, veil) = three_ways();
-    let raw = rows(&table, &[vec![V("1"), V("Zoë"), V("n"), V("p")], vec![V("2"), V(""), N, V("")], vec![V("3"), N, N, N]]);
+    let raw =
+        rows(&table, &[vec![V("1"), V("Zoë"), V("n"), V("p")], vec![V("2"), V(""), N, V("")], vec![V("3"), N, N, N]]);
     let shown = show(&run(&veil, raw));
     assert_eq!(shown[0], [r#""1""#, r#""xxx""#, "NULL", r#""p""#]);
     assert_eq!(shown[1], [r#""2""#, r#""""#, "NULL", r#""""#], "an empty string is not NULL");

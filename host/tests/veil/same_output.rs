@@ -28,12 +28,7 @@ fn run(veil: &Veil, instances: &mut WorkerInstances, raw: RawBatch) -> Vec<(Vec<
 type Row = (String, Option<String>, Option<String>, Option<String>);
 
 fn cells(row: &Row) -> Vec<C<'_>> {
-    vec![
-        V(&row.0),
-        row.1.as_deref().map_or(N, V),
-        row.2.as_deref().map_or(N, V),
-        row.3.as_deref().map_or(N, V),
-    ]
+    vec![V(&row.0), row.1.as_deref().map_or(N, V), row.2.as_deref().map_or(N, V), row.3.as_deref().map_or(N, V)]
 }
 
 proptest! {
@@ -74,7 +69,8 @@ async fn a_pool_of_workers_answers_as_one_does_and_in_order() {
     let pool = VeilPool::new(Arc::clone(&veil), 3).unwrap();
     // Unequal work, so that later batches finish earlier.
     let sizes = [900, 1, 300, 2, 50, 700, 3, 1];
-    let pending: Vec<_> = sizes.iter().enumerate().map(|(batch, size)| pool.submit(numbered(&table, batch, *size))).collect();
+    let pending: Vec<_> =
+        sizes.iter().enumerate().map(|(batch, size)| pool.submit(numbered(&table, batch, *size))).collect();
     let mut instances = WorkerInstances::default();
     for (batch, (pending, size)) in pending.into_iter().zip(sizes).enumerate() {
         let answer = pending.await.unwrap_or_else(|error| panic!("{}", chain(&error)));
@@ -103,7 +99,15 @@ fn memory_stays_flat_over_a_million_rows() {
     const GROWTH_ALLOWED_KIB: usize = 64 * 1024;
     let resident = || -> usize {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        status.lines().find(|line| line.starts_with("VmRSS:")).unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()
+        status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .unwrap()
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap()
     };
     let table = table(ReplicaIdentity::Default, "id text key, note text");
     let veil = veil(&table, "columns: { id: pass, note: { mask: hello/hush } }");
