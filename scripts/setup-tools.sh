@@ -30,7 +30,7 @@ for tool in "${@:-nextest component deny}"; do
           step "cargo-nextest $NEXTEST: compiling" install cargo-nextest "$NEXTEST" --no-default-features --features default-no-update
         ;;
       component)
-        [[ $(cargo-component --version 2>/dev/null) == "cargo-component-component $COMPONENT"* ]] ||
+        [[ $(cargo-component --version 2>/dev/null) == "cargo-component $COMPONENT" ]] ||
           step "cargo-component $COMPONENT: compiling" install cargo-component "$COMPONENT" --force
         ;;
       deny)

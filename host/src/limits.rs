@@ -65,6 +65,12 @@ pub const DURABLE_POLL: Duration = Duration::from_millis(100);
 /// How often an idle source moves the checkpoint.
 pub const IDLE_ADVANCE: Duration = Duration::from_secs(1);
 
+/// How long a start waits for the lock of a process that has just ended.
+pub const LOCK_WAIT: Duration = Duration::from_secs(3);
+
+/// How often it looks.
+pub const LOCK_POLL: Duration = Duration::from_millis(50);
+
 /// The first wait after a transient error, doubled until [`RETRY_MAX`].
 pub const RETRY_MIN: Duration = Duration::from_millis(200);
 

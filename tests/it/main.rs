@@ -2,10 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 
+mod check;
 mod bootstrap;
+mod continuity;
+mod drift;
+mod faults;
+mod feedback;
+mod hostile;
 mod identity;
+mod leak;
+mod masking;
 mod names;
+mod policies;
 mod scenario;
+mod schema;
+mod support;
 mod session;
 mod tidy;
 mod transactions;

@@ -131,11 +131,11 @@ impl Job {
             "job: {{ id: {id} }}\n\
              source: {{ url_env: PGVEIL_SOURCE_URL, publication: {publication}, slot: {id} }}\n\
              target: {{ url_env: PGVEIL_TARGET_URL }}\n\
-             tables: {tables:?}\n\
+             tables: [{tables}]\n\
              policy: policy.yaml\n{sections}",
             id = self.id,
             publication = self.publication,
-            tables = self.tables,
+            tables = self.tables.iter().map(|table| yaml_text(table)).collect::<Vec<_>>().join(", "),
             sections = self.sections,
         );
         Ok(fs::write(self.path(), text)?)
@@ -175,14 +175,37 @@ impl Job {
     /// # Errors
     /// It cannot be started.
     pub fn start(&self, arguments: &[&str]) -> Result<Running> {
+        self.start_with(arguments, &[])
+    }
+
+    /// [`start`](Self::start), with variables for this run alone.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Running> {
         let mut command = Command::new(binary()?);
         command
             .arg("--config")
             .arg(self.path())
             .args(arguments)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)));
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(environment.iter().copied());
         Running::spawn(command)
     }
+}
+
+/// A text as YAML writes it between double quotes; JSON's escapes are YAML's too.
+fn yaml_text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            control if control.is_control() => quoted.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// A program in the background, its output being collected.
@@ -365,6 +388,11 @@ mod tests {
         let mut command = Command::new("sh");
         command.arg("-c").arg(script);
         Running::spawn(command).unwrap()
+    }
+
+    #[test]
+    fn names_are_quoted_for_yaml() {
+        assert_eq!(yaml_text("a\"b\\c\nd e\u{301}"), "\"a\\\"b\\\\c\\u000ad e\u{301}\"");
     }
 
     #[test]

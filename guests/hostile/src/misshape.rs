@@ -44,7 +44,7 @@ pub(crate) const MASKS: &[(&str, Misdeed)] = &[
     }),
     // Whole, the bytes are UTF-8; each row alone is not.
     ("split-character", |batch, _| {
-        let half = |row: u32| if row % 2 == 0 { vec![0xc3] } else { vec![0xa9] };
+        let half = |row: u32| if row.is_multiple_of(2) { vec![0xc3] } else { vec![0xa9] };
         Ok(vec![values((0..batch.rows).map(half))])
     }),
     ("bad-utf8", |batch, _| Ok(vec![values((0..batch.rows).map(|_| vec![b'a', 0xff, b'b']))])),

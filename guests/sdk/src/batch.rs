@@ -1,5 +1,7 @@
 //! The loops: batches in, columns out. The same code runs in WebAssembly and in tests.
 
+use std::borrow::Cow;
+
 use crate::bindings::pgveil::policy::types::{Batch, Column, Fault as WireFault};
 use crate::out::{NULL, UNCHANGED, VALUE};
 use crate::{ColumnInfo, Context, Fault, Guarantees, Out, Outcome, Outputs, Row};
@@ -45,8 +47,8 @@ pub(crate) enum Cell<'batch> {
 /// One column of a batch, its text checked once.
 pub(crate) struct Cells<'batch> {
     states: &'batch [u8],
-    ends: &'batch [u32],
-    text: &'batch str,
+    ends: Cow<'batch, [u32]>,
+    text: Cow<'batch, str>,
     blank_padded: bool,
 }
 
@@ -56,7 +58,32 @@ impl<'batch> Cells<'batch> {
         if column.states.len() != rows || column.ends.len() != rows {
             return Err(Fault::INTERNAL);
         }
-        Ok(Self { states: &column.states, ends: &column.ends, text, blank_padded: info.is_blank_padded() })
+        let mut cells = Self {
+            states: &column.states,
+            ends: Cow::Borrowed(&column.ends),
+            text: Cow::Borrowed(text),
+            blank_padded: info.is_blank_padded(),
+        };
+        if info.ignores_case() {
+            cells.fold_case()?;
+        }
+        Ok(cells)
+    }
+
+    /// Makes all text lower case, value by value: a letter may become longer or shorter.
+    fn fold_case(&mut self) -> Outcome {
+        if self.text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+            return Ok(());
+        }
+        let (mut folded, mut ends, mut start) = (String::with_capacity(self.text.len()), Vec::new(), 0);
+        for &end in self.ends.iter() {
+            let text = self.text.get(start..end as usize).ok_or(Fault::INVALID_INPUT)?;
+            folded.push_str(&text.to_lowercase());
+            ends.push(u32::try_from(folded.len()).map_err(|_| Fault::TOO_LONG)?);
+            start = end as usize;
+        }
+        (self.text, self.ends) = (Cow::Owned(folded), Cow::Owned(ends));
+        Ok(())
     }
 
     /// The columns of a batch.
@@ -74,7 +101,7 @@ impl<'batch> Cells<'batch> {
     }
 
     /// The value of a row.
-    pub(crate) fn cell(&self, row: usize) -> Outcome<Cell<'batch>> {
+    pub(crate) fn cell(&self, row: usize) -> Outcome<Cell<'_>> {
         match self.states.get(row) {
             Some(&VALUE) => {
                 let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };

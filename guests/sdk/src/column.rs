@@ -20,6 +20,13 @@ impl ColumnInfo {
         self.base_type_name == "bpchar"
     }
 
+    /// Whether upper and lower case mean the same, as in `citext`. A function is handed such values in lower case, so that equal
+    /// keys mask alike.
+    #[must_use]
+    pub fn ignores_case(&self) -> bool {
+        self.base_type_name == "citext"
+    }
+
     /// Whether the type is text-like: `text`, `varchar`, `char(n)`, `citext`, and domains over them.
     #[must_use]
     pub fn is_text(&self) -> bool {

@@ -74,6 +74,7 @@ impl Harness {
 
     /// Arguments, as JSON: `serde_json::json!({"length": 8})`, or text.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "a call reads better without a borrow of `json!`")]
     pub fn arguments(mut self, arguments: impl ToString) -> Self {
         self.arguments = arguments.to_string();
         self
@@ -158,7 +159,7 @@ impl Harness {
     /// The function refuses the binding.
     #[track_caller]
     pub fn run_rows(&self, rows: &[TestRow]) -> Result<Vec<TestRow>, Fault> {
-        apply(self.mask().as_ref(), self.batch(rows), rows.len())
+        apply(self.mask().as_ref(), &self.batch(rows), rows.len())
     }
 
     /// Filters rows: whether each stays.
@@ -193,7 +194,7 @@ impl Harness {
     pub fn verify_rows(&self, rows: &[TestRow]) {
         let mask = self.mask();
         let run = |rows: &[TestRow]| {
-            apply(mask.as_ref(), self.batch(rows), rows.len())
+            apply(mask.as_ref(), &self.batch(rows), rows.len())
                 .unwrap_or_else(|fault| panic!("{}: {fault:?}", self.function.name()))
         };
         let whole = run(rows);
@@ -252,14 +253,17 @@ impl Harness {
             return Some(format!("{name} lacks documentation or an example"));
         }
         let mut harness = Self::of(functions(), name).arguments(&example.arguments);
-        let column = describe_column("value", example_type(info));
-        harness.inputs = vec![column.clone(); example.inputs.len()];
+        let column = |position: usize| match position {
+            0 => describe_column("value", example_type(info)),
+            _ => describe_column(&format!("value{}", position + 1), example_type(info)),
+        };
+        harness.inputs = (0..example.inputs.len()).map(column).collect();
         let row = std::slice::from_ref(&example.inputs);
         let outcome = if info.outputs.at_most == Some(0) {
             let kept = harness.keep_rows(row).map(|kept| kept == [true]);
             kept.map(|kept| vec![Some(if kept { "keep" } else { "drop" }.to_owned())])
         } else {
-            harness.outputs = vec![column; example.outputs.len()];
+            harness.outputs = (0..example.outputs.len()).map(column).collect();
             harness.run_rows(row).map(|mut rows| rows.swap_remove(0))
         };
         (outcome != Ok(example.outputs.clone())).then(|| format!("{name}: {outcome:?}"))
@@ -302,8 +306,8 @@ impl Harness {
 }
 
 /// Masks a batch and reads the outputs back as rows.
-fn apply(mask: &dyn BoundMask, batch: Batch, rows: usize) -> Result<Vec<TestRow>, Fault> {
-    let columns = mask.apply(&batch)?;
+fn apply(mask: &dyn BoundMask, batch: &Batch, rows: usize) -> Result<Vec<TestRow>, Fault> {
+    let columns = mask.apply(batch)?;
     let value = |column: &Column, row: usize| {
         let start = if row == 0 { 0 } else { column.ends[row - 1] as usize };
         let bytes = column.bytes[start..column.ends[row] as usize].to_vec();
@@ -313,13 +317,9 @@ fn apply(mask: &dyn BoundMask, batch: Batch, rows: usize) -> Result<Vec<TestRow>
     Ok((0..rows).map(|row| columns.iter().map(|column| value(column, row)).collect()).collect())
 }
 
-/// The type that a function's example is for: `text`, or the first that it accepts.
+/// The type that a function's example is for: the first that it accepts.
 fn example_type(info: &crate::bindings::exports::pgveil::policy::policy::FunctionInfo) -> &str {
     use crate::bindings::exports::pgveil::policy::policy::AcceptedType;
-    let takes_text = |accepted: &AcceptedType| matches!(accepted, AcceptedType::Any | AcceptedType::Category('S'));
-    if info.accepts.iter().any(takes_text) {
-        return "text";
-    }
     match info.accepts.first() {
         Some(AcceptedType::Named(name)) => name,
         Some(AcceptedType::Category('N')) => "numeric",

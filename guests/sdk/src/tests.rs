@@ -92,6 +92,15 @@ fn blank_padding_is_not_part_of_a_value() {
 }
 
 #[test]
+fn case_is_not_part_of_a_value_where_the_type_ignores_it() {
+    let token = Harness::of(functions(), "token").column("citext");
+    let values = ["ADA", "Ada", "ada", "ÉMILE", "émile", "İ"];
+    let Ok(masked) = token.run(values) else { panic!("refused") };
+    assert!(masked[0] == masked[2] && masked[1] == masked[2] && masked[3] == masked[4], "{masked:?}");
+    assert_eq!(Harness::of(functions(), "shout").column("citext").one("İ"), Ok("İ".to_lowercase().to_uppercase()));
+}
+
+#[test]
 fn a_key_is_asked_for_where_it_is_needed_and_refused_where_it_is_not() {
     let refusal = |harness: Harness| harness.refusal().unwrap_or_default();
     assert!(refusal(Harness::of(functions(), "token").without_key()).contains("needs a key"));

@@ -42,11 +42,10 @@ struct Arguments {
 
 struct Email {
     key: Key,
+    locals: Key,
     domains: Key,
     domain: Domain,
     unique: bool,
-    /// Whether the column compares without regard to case.
-    folds: bool,
     first: Words,
     last: Words,
 }
@@ -60,10 +59,9 @@ impl ValueMask for Email {
         if let Some(limit) = context.character_limit(0).filter(|&limit| limit < needed) {
             return Err(format!("an address needs {needed} characters, the column holds {limit}"));
         }
-        let folds = !unique || context.inputs().iter().any(|column| column.base_type_name == "citext");
         let (first, last) = (Locale::En.first_names(), Locale::En.last_names());
         let key = context.key("email")?;
-        Ok(Self { domains: key.derive("domain"), key, domain, unique, folds, first, last })
+        Ok(Self { locals: key.derive("local"), domains: key.derive("domain"), key, domain, unique, first, last })
     }
 
     fn guarantees(&self) -> Guarantees {
@@ -74,7 +72,7 @@ impl ValueMask for Email {
         if value.is_empty() {
             return Ok(());
         }
-        if self.folds && value.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_uppercase()) {
+        if !self.unique && value.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_uppercase()) {
             return self.write(&value.to_lowercase(), out);
         }
         self.write(value, out)
@@ -94,7 +92,7 @@ impl Email {
             _ => reserved,
         };
         let room = out.limit().map_or(usize::MAX, |limit| limit.saturating_sub(domain.chars().count() + 1));
-        self.write_local(&self.key.derive("local").hash(address.as_bytes()), [first, last], room, out)?;
+        self.write_local(&self.locals.hash(address.as_bytes()), [first, last], room, out)?;
         out.push('@');
         out.push_str(domain);
         Ok(())

@@ -4,21 +4,39 @@
 //!
 //! - [`permute`]: bijections of numbers and of digit strings, for masks that must not collide.
 //! - [`words`]: lists of names, by locale.
+//! - [`calendar`]: one type for dates and timestamps; [`compare`]: how values of a type compare.
 //!
 //! **A released function never changes its output.** Another output is another name.
 
+#[cfg(test)]
+mod golden;
 mod permute;
 mod words;
 
+mod alphanumeric;
+mod birth_date;
+mod blank;
+mod calendar;
+mod card;
+mod compare;
 mod constant;
+mod date_shift;
+mod date_truncate;
 mod digits;
 mod email;
 mod hash;
+mod iban;
+mod integer;
 mod name;
+mod name_part;
 mod partial;
 mod phone;
 mod redact;
 mod sample;
+mod since;
+mod truncate;
+mod uuid;
+mod where_filter;
 
 pgveil_guest::guest![
     // destroying
@@ -26,14 +44,29 @@ pgveil_guest::guest![
     constant::function(),
     hash::function(),
     partial::function(),
+    truncate::function(),
+    blank::function(),
     // format-preserving
     digits::function(),
+    alphanumeric::function(),
+    integer::function(),
+    uuid::function(),
+    card::function(),
+    iban::function(),
     // realistic
     name::function(),
+    name_part::first_name(),
+    name_part::last_name(),
     email::function(),
     phone::function(),
+    // numbers and time
+    date_shift::function(),
+    date_truncate::function(),
+    birth_date::function(),
     // filters
+    where_filter::function(),
     sample::function(),
+    since::function(),
 ];
 
 #[cfg(test)]
@@ -45,7 +78,6 @@ mod tests {
         Harness::verify_examples(super::functions);
     }
 
-    /// A changed output is a new function: see [`golden`](crate::tests).
     #[test]
     fn names_are_kebab_case_and_unique() {
         let functions = super::functions();

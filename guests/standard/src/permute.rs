@@ -25,7 +25,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// The bijection for a key and a size from 1 to 2^64.
+    /// The bijection for a key and a size from 1 to 2^126.
     pub(crate) fn new(key: &Key, size: u128) -> Self {
         let bits = 128 - size.saturating_sub(1).leading_zeros();
         Self { key: key.derive(&format!("permutation {size}")), size, half_bits: bits.div_ceil(2).max(1) }

@@ -59,7 +59,7 @@ impl Words {
     pub(crate) fn at_most(mut self, characters: Option<usize>) -> Self {
         let fits = |word: &&str| characters.is_none_or(|most| word.chars().count() <= most);
         if self.list.iter().any(fits) {
-            self.list.retain(|word| fits(&word));
+            self.list.retain(|word| fits(word));
         }
         self
     }

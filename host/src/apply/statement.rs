@@ -244,7 +244,8 @@ pub(crate) fn delete_many(table: &TargetTable) -> String {
 }
 
 fn arrays(sql: &mut Sql, keys: usize, sets: usize) {
-    sql.put("pg_catalog.unnest(");
+    // Unqualified: only so does the grammar take several arrays (manual section 7.2.1.4). pg_catalog is searched first anyway.
+    sql.put("unnest(");
     sql.list(", ", 0..keys + sets, |sql, _| _ = sql.parameter().put("::text[]"));
     sql.put(") as u (");
     let names = (0..keys).map(|number| format!("k{number}")).chain((0..sets).map(|number| format!("s{number}")));

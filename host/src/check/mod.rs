@@ -71,7 +71,7 @@ pub async fn run(
 ) -> Result<Report> {
     let ((source_endpoint, source), (target_endpoint, target)) = (source, target);
     for session in [&mut *source, &mut *target] {
-        session.batch("SET default_transaction_read_only = on").await?;
+        session.batch("SET default_transaction_read_only = on; SET jit = off").await?;
     }
     let source_facts = source::read(source, plan.slot).await?;
     let target_facts = target::read(target).await?;

@@ -11,7 +11,7 @@ use crate::config::{SchemaMode, quote_ident};
 use crate::error::Result;
 use crate::postgres::Session;
 use crate::schema::{compare, unmet};
-use crate::source::schema::SourceCatalog;
+use crate::source::schema::{SourceCatalog, SourceTable};
 
 /// What [`read`] learns of the server, in one statement.
 #[derive(Clone, Debug, Deserialize)]
@@ -145,7 +145,9 @@ pub(super) async fn tables(
     let (mut found, mut full) = (Vec::new(), Vec::new());
     if !running {
         // A table that may not be read is told by its rights.
-        let readable = there.iter().filter(|(_, table)| !table.missing_rights.iter().any(|right| right == "SELECT"));
+        let may_read =
+            |table: &TargetTable| table.ordinary && !table.missing_rights.iter().any(|right| right == "SELECT");
+        let readable = there.iter().filter(|(_, table)| may_read(table));
         full = occupied(target, &readable.map(|(name, _)| name).collect::<Vec<_>>()).await?;
         for name in &full {
             let remedy = "Empty it, or `pgveil bootstrap --restart-snapshot` replaces it.";
@@ -159,7 +161,11 @@ pub(super) async fn tables(
     }
     if made {
         found.extend(schemas(facts, catalog));
-        found.extend(there.iter().filter(|(name, _)| !full.contains(name)).map(|(name, _)| {
+        found.extend(there.iter().filter(|(name, _)| !full.contains(name)).map(|(name, table)| {
+            if !table.ordinary {
+                let message = "there is something on the target of this name that is not an ordinary table";
+                return Finding::fail("target-table", format!("table {name}"), message, "Drop or rename it.");
+            }
             let message = "it is on the target, without rows: bootstrap drops it and makes it anew";
             Finding::warn(
                 "target-table-empty",
@@ -212,7 +218,9 @@ fn existing(there: &TargetCatalog, catalog: &SourceCatalog, plan: &Plan<'_>) -> 
             found.push(Finding::fail("target-table", subject, "it is not on the target", remedy));
             continue;
         };
-        found.extend(rights(target, &subject));
+        if target.ordinary {
+            found.extend(rights(target, &subject));
+        }
         for difference in compare(source, target, plan.filtered.contains(name)) {
             let column = difference.column.map(|column| format!("column {column}: ")).unwrap_or_default();
             let message = format!("{column}{}", difference.what);
@@ -222,11 +230,7 @@ fn existing(there: &TargetCatalog, catalog: &SourceCatalog, plan: &Plan<'_>) -> 
                 Finding::warn("target-column", &subject, message, "Alter the target's table if this is not as meant.")
             });
         }
-        let order = |names: Vec<&str>| {
-            names.into_iter().filter(|name| source.table.column(name).is_some()).collect::<Vec<_>>().join("\n")
-        };
-        let own = order(source.table.columns.iter().map(|column| column.name.as_str()).collect());
-        if own != order(target.columns.iter().map(|column| column.name.as_str()).collect()) {
+        if target.ordinary && reordered(source, target) {
             let message = "its columns are in another order than the source's";
             found.push(Finding::warn(
                 "target-column-order",
@@ -240,6 +244,15 @@ fn existing(there: &TargetCatalog, catalog: &SourceCatalog, plan: &Plan<'_>) -> 
         }
     }
     found
+}
+
+/// Whether the columns that both have stand in another order. `COPY` and every statement name theirs, so it is no fault.
+fn reordered(source: &SourceTable, target: &TargetTable) -> bool {
+    let common =
+        source.table.columns.iter().map(|column| column.name.as_str()).filter(|name| target.column(name).is_some());
+    let other =
+        target.columns.iter().map(|column| column.name.as_str()).filter(|name| source.table.column(name).is_some());
+    !common.eq(other)
 }
 
 fn rights(target: &TargetTable, subject: &str) -> Vec<Finding> {

@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use pgveil_wire::lsn::Lsn;
+use tokio::time::Instant;
 
 use crate::error::{Error, HaltState, Kind, Result};
+use crate::limits;
 use crate::postgres::{Row, Session};
 
 use super::LOCK_CLASS;
@@ -215,13 +217,21 @@ impl JobRecord {
 }
 
 /// Takes the job's advisory lock on this session, or says that another process has it.
+///
+/// A process that has just ended may hold it a moment longer: its server session ends when the server notices.
 pub(super) async fn lock(target: &mut Session, job_id: &str) -> Result<()> {
     let class = LOCK_CLASS.to_string();
-    let rows = target.query("select pg_catalog.pg_try_advisory_lock($1::int4, pg_catalog.hashtext($2))", &[Some(&class), Some(job_id)]).await?;
-    if rows.first().and_then(|row| row.get(0)) == Some("t") {
-        return Ok(());
+    let began = Instant::now();
+    loop {
+        let rows = target.query("select pg_catalog.pg_try_advisory_lock($1::int4, pg_catalog.hashtext($2))", &[Some(&class), Some(job_id)]).await?;
+        if rows.first().and_then(|row| row.get(0)) == Some("t") {
+            return Ok(());
+        }
+        if began.elapsed() >= limits::LOCK_WAIT {
+            return Err(Error::new(Kind::JobLocked, format!("job {job_id}")));
+        }
+        tokio::time::sleep(limits::LOCK_POLL).await;
     }
-    Err(Error::new(Kind::JobLocked, format!("job {job_id}")))
 }
 
 impl Claim {

@@ -31,10 +31,10 @@ impl Difference {
 /// Columns are matched by name. Another order is no fault, for every statement names its columns.
 #[must_use]
 pub fn compare(source: &SourceTable, target: &TargetTable, filtered: bool) -> Vec<Difference> {
-    let mut found = Vec::new();
     if !target.ordinary {
-        found.push(Difference::new(None, true, "it is not an ordinary table"));
+        return vec![Difference::new(None, true, "it is not an ordinary table")];
     }
+    let mut found = Vec::new();
     for column in &source.table.columns {
         match target.column(&column.name) {
             None => found.push(Difference::new(Some(&column.name), true, "the target lacks it")),
@@ -50,7 +50,7 @@ pub fn compare(source: &SourceTable, target: &TargetTable, filtered: bool) -> Ve
             }
             Some(_) => {}
             None => {
-                found.push(Difference::new(Some(&column.name), false, "computed at the source; the target lacks it"))
+                found.push(Difference::new(Some(&column.name), false, "computed at the source; the target lacks it"));
             }
         }
     }

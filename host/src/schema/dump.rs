@@ -131,7 +131,10 @@ impl Object {
 
     /// The object for a report or an error: `index users_email_key of table public.users`.
     fn describe(&self) -> String {
-        format!("{} {} of table {}", self.kind.noun(), self.name, self.table_name())
+        match self.kind {
+            ObjectKind::RowSecurity => format!("{} of table {}", self.kind.noun(), self.table_name()),
+            kind => format!("{} {} of table {}", kind.noun(), self.name, self.table_name()),
+        }
     }
 }
 
@@ -246,7 +249,7 @@ ALTER TABLE public.users ENABLE ROW LEVEL SECURITY;
         ");
         let left: Vec<_> = sorted.left_out.iter().map(|left| left.what.as_str()).collect();
         insta::assert_snapshot!(left.join("\n"), @r"
-        row-level security row level security of table public.users
+        row-level security of table public.users
         default of column email of table public.users
         foreign key outside of table public.users
         trigger t of table public.users

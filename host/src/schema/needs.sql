@@ -65,7 +65,7 @@ SELECT pg_catalog.json_build_object(
                 AND depend.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND depend.deptype IN ('a', 'i')) found
         JOIN pg_catalog.pg_class relation ON relation.oid = found.relid AND relation.relkind = 'S'
         JOIN pg_catalog.pg_namespace namespace ON namespace.oid = relation.relnamespace),
-    -- Functions, collations, operator classes …: they must be on the target already.
+    -- Functions, collations, operator classes ...: they must be on the target already.
     'others', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(known.type, known.identity) ORDER BY known.type, known.identity)
         FROM alone CROSS JOIN LATERAL pg_catalog.pg_identify_object(alone.classid, alone.objid, 0) known
         WHERE alone.classid NOT IN ('pg_catalog.pg_class'::pg_catalog.regclass, 'pg_catalog.pg_type'::pg_catalog.regclass,

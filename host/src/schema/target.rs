@@ -38,6 +38,9 @@ async fn run_inside(target: &mut Session, steps: &[Step]) -> Result<()> {
 /// Makes room for the tables, without `CASCADE`: what others built on them is not ours to drop.
 pub(super) async fn clear(target: &mut Session, tables: &[TableName], existing: Existing) -> Result<Option<Step>> {
     let there = read_tables(target, tables).await?;
+    if let Some((name, _)) = there.iter().find(|(_, table)| !table.ordinary) {
+        return Err(Error::new(Kind::Preflight, format!("target: {name}: is there and not an ordinary table")));
+    }
     if existing == Existing::KeepRows {
         let full = occupied(target, &there.keys().collect::<Vec<_>>()).await?;
         if let Some(first) = full.first() {

@@ -113,6 +113,8 @@ impl SourceCatalog {
 /// shape that is not PostgreSQL's; whatever the session meets.
 pub async fn read_tables(session: &mut Session, publication: &str) -> Result<SourceCatalog> {
     let place = || format!("source: publication {publication}");
+    // Compiling these statements takes a second where running them takes milliseconds.
+    session.batch("SET jit = off").await?;
     let rows = session.query(include_str!("schema/publication.sql"), &[Some(publication)]).await?;
     let Some(row) = rows.first() else {
         return Err(Error::new(Kind::Preflight, format!("{}: there is none of this name", place())));

@@ -1,4 +1,4 @@
--- One row of JSON for each of the named tables that exists on the target. $1: names as JSON, [["schema","table"], …].
+-- One row of JSON for each of the named tables that exists on the target. $1: names as JSON, [["schema","table"], ...].
 WITH wanted AS MATERIALIZED (
     SELECT relation.oid AS relid
     FROM pg_catalog.json_array_elements($1::pg_catalog.json) pair
