@@ -213,7 +213,9 @@ impl<'a> Planner<'a> {
     /// A column by its exact name.
     pub(super) fn column(&mut self, table: &Table, path: &str, name: &str, span: Span) -> Option<usize> {
         let position = table.column(name);
-        if position.is_none() {
+        // Of a table that changed its shape, each shape has the columns that it has; the policy is written for the latest.
+        let elsewhere = |other: &Arc<Table>| other.relation_id == table.relation_id && other.column(name).is_some();
+        if position.is_none() && !self.parts.tables.iter().any(elsewhere) {
             let message = format!("{} has no column `{name}`, or generates it", table.name);
             let names = table.columns.iter().map(|column| column.name.as_str());
             let remedy = nearest(name, names)
