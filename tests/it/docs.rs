@@ -19,7 +19,8 @@ use std::process::Command;
 use pgveil::config::{SourceFile, parse_job, parse_policy};
 use pgveil::error::{HaltState, Kind, Reaction};
 use pgveil_tests::version::repository;
-use pgveil_tests::{Cluster, Database, Major, Result, runner};
+use pgveil_tests::database::rows;
+use pgveil_tests::{Cluster, Major, Result, runner};
 
 use crate::support::native::{KEY, KEY_VARIABLE};
 
@@ -81,7 +82,7 @@ fn blocks(path: &Path) -> Result<Vec<Block>> {
 fn examples_of_files_are_read() -> Result<()> {
     let mut read = 0;
     for block in documents()?.iter().map(|path| blocks(path)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-        let file = || SourceFile::new(&block.place, block.text.clone());
+        let file = || SourceFile { path: block.place.clone().into(), text: block.text.clone() };
         let errors = match &block {
             block if block.is(&["yaml", "job"]) => parse_job(file()).err(),
             block if block.is(&["yaml", "policy"]) => parse_policy(file()).err(),
@@ -105,22 +106,23 @@ fn examples_of_code_are_the_code() -> Result<()> {
     Ok(())
 }
 
-/// Two databases on a cluster of their own, and a folder that the page's commands are run in.
+/// The databases of the pages' examples.
+const SOURCE: &str = "shop";
+const TARGET: &str = "shop_masked";
+
+/// A cluster with both, and a folder that the page's commands are run in.
 struct Walk {
-    source: Database,
-    target: Database,
-    folder: tempfile::TempDir,
     cluster: Cluster,
+    folder: tempfile::TempDir,
 }
 
 impl Walk {
     fn new(major: Major) -> Result<Walk> {
         let cluster = Cluster::of(major).start()?;
-        let mut administrator = cluster.server().connect("postgres")?;
-        administrator.batch_execute("create database shop")?;
-        administrator.batch_execute("create database shop_masked")?;
-        let at = |name| Database::existing(cluster.server(), name);
-        Ok(Walk { source: at("shop"), target: at("shop_masked"), folder: tempfile::tempdir()?, cluster })
+        for database in [SOURCE, TARGET] {
+            cluster.server().connect("postgres")?.batch_execute(&format!("create database {database}"))?;
+        }
+        Ok(Walk { cluster, folder: tempfile::tempdir()? })
     }
 
     fn step(&self, block: &Block) -> Result<()> {
@@ -135,13 +137,13 @@ impl Walk {
     }
 
     fn sql(&self, block: &Block) -> Result<()> {
-        let database = if block.is(&["sql", "source"]) { &self.source } else { &self.target };
+        let mut session = self.cluster.server().connect(if block.is(&["sql", "source"]) { SOURCE } else { TARGET })?;
         match block.option("expect") {
-            Some(expected) => assert_eq!(database.value(block.text.trim().trim_end_matches(';'))?, expected, "{}", block.place),
+            Some(expected) => assert_eq!(rows(&mut session, &block.text)?, [[Some(expected.to_owned())]], "{}", block.place),
             // `ALTER SYSTEM` stands alone, or it is refused: one statement at a time.
             None => {
                 for statement in block.text.split_inclusive(";\n") {
-                    database.execute(statement).map_err(|error| format!("{}: {error}", block.place))?;
+                    session.batch_execute(statement).map_err(|error| format!("{}: {error}", block.place))?;
                 }
             }
         }
@@ -156,7 +158,7 @@ impl Walk {
         let as_role = |role: &str, database: &str| format!("postgresql://{role}@127.0.0.1:{}/{database}", self.cluster.server().port);
         let mut shell = Command::new("bash");
         shell.args(["-euo", "pipefail", "-c", &block.text]).current_dir(self.folder.path()).env("PATH", path);
-        shell.env("PGVEIL_SOURCE_URL", as_role("pgveil_source", "shop")).env("PGVEIL_TARGET_URL", as_role("pgveil_target", "shop_masked"));
+        shell.env("PGVEIL_SOURCE_URL", as_role("pgveil_source", SOURCE)).env("PGVEIL_TARGET_URL", as_role("pgveil_target", TARGET));
         shell.env(KEY_VARIABLE, KEY);
         let output = shell.output()?;
         let expected: i32 = block.option("exit").unwrap_or("0").parse()?;
