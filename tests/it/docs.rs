@@ -184,10 +184,10 @@ fn the_readme_runs() -> Result<()> {
     walk("README.md", Major::V18)
 }
 
-#[test]
-fn operations_run() -> Result<()> {
-    walk("docs/operations.md", Major::V15)?;
-    walk("docs/operations.md", Major::V18)
+pgveil_tests::on_every_version! {
+    fn operations_run(major) {
+        walk("docs/operations.md", major)?;
+    }
 }
 
 #[test]
