@@ -188,7 +188,7 @@ impl JobRecord {
         one_row(target, job_id, "update pgveil.job set state = $2, reason_kind = null, reason = null, updated_at = now() where job_id = $1", &[Some(job_id), Some(&name)]).await
     }
 
-    /// Records why the job halted. A job that needs a new snapshot stays so until it gets one.
+    /// Records why the job halted. A job that has lost WAL stays so until it gets a new snapshot.
     pub async fn halt(target: &mut Session, job_id: &str, error: &Error) -> Result<()> {
         let state = match error.kind().halt_state() {
             HaltState::Error => JobState::Error,
@@ -198,7 +198,8 @@ impl JobRecord {
         target
             .execute(
                 "update pgveil.job set state = case when state in ('INITIALIZING', 'SNAPSHOTTING') then state else $2 end, \
-                 reason_kind = $3, reason = $4, updated_at = now() where job_id = $1 and state <> 'RESYNC_REQUIRED'",
+                 reason_kind = $3, reason = $4, updated_at = now() where job_id = $1 \
+                 and (state <> 'RESYNC_REQUIRED' or reason_kind in ('SourceChanged', 'FingerprintChanged'))",
                 &[Some(job_id), Some(&state), Some(error.kind().name()), Some(&reason)],
             )
             .await

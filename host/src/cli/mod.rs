@@ -79,6 +79,10 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
         .enable_all()
         .build()
         .map_err(|error| Error::new(Kind::Internal, "starting the runtime").because(error))?;
+    // Heard from the beginning: a signal that comes while guests are compiled is a wish to stop like any other.
+    let entered = runtime.enter();
+    let stop = signals::stop_on_signals()?;
+    drop(entered);
     // Compiling guests blocks, so it comes before anything else runs.
     let prepared = Prepared::new(configuration)?;
     let ended = runtime.block_on(async {
@@ -88,9 +92,12 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
             Command::Cleanup(_) => cleanup::run(&prepared, output).await,
             Command::Bootstrap(options) => {
                 let options = bootstrap::Options { restart: options.restart_snapshot, once: options.once, style: Style::choose(output.json()) };
-                bootstrap::bootstrap(prepared, options, signals::stop_on_signals()?).await.map(|()| ExitCode::SUCCESS)
+                bootstrap::bootstrap(prepared, options, stop).await.map(|()| ExitCode::SUCCESS)
             }
-            Command::Run(options) => resume::run(prepared, options.once, signals::stop_on_signals()?).await.map(|()| ExitCode::SUCCESS),
+            Command::Run(options) => {
+                let options = resume::Options { once: options.once, accept_policy_change: options.accept_policy_change };
+                resume::run(prepared, options, stop).await.map(|()| ExitCode::SUCCESS)
+            }
             Command::Completions { .. } => Ok(ExitCode::SUCCESS),
         }
     });

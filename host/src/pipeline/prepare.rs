@@ -142,6 +142,13 @@ impl Prepared {
         usize::try_from(self.configuration.job.limits.guest_workers).unwrap_or(1)
     }
 
+    /// The first and the longest wait between two attempts to connect.
+    #[must_use]
+    pub fn reconnect(&self) -> (Duration, Duration) {
+        let safety = &self.configuration.job.safety;
+        (safety.reconnect_first, safety.reconnect_longest)
+    }
+
     /// Finds `pg_dump`.
     ///
     /// # Errors
@@ -196,7 +203,7 @@ impl Prepared {
             pool: masking.pool(self.guest_workers())?,
             fingerprint: masking.fingerprint(),
             inflight_bytes: job.limits.max_inflight.bytes(),
-            reconnect: (job.safety.reconnect_first, job.safety.reconnect_longest),
+            reconnect: self.reconnect(),
             vitals,
             until,
         })

@@ -5,10 +5,12 @@
 //! they were.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pgveil_wire::lsn::Lsn;
 
 use crate::apply;
+use crate::config::TableName;
 use crate::checkpoint::{Claim, JobRecord, JobState, TableRecord, is_installed, read_tables, set_shape};
 use crate::error::{Error, Kind, Result};
 use crate::observe::heartbeat::{Heartbeat, Vitals};
@@ -17,16 +19,51 @@ use crate::relation::Table;
 use crate::source::{schema, shape, slot};
 use crate::stop::Stop;
 
+use super::backoff::Backoff;
 use super::masking::Masking;
 use super::prepare::Prepared;
 use super::stream::current_position;
+
+/// What `run` is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// End once all is applied that the source had committed at the start.
+    pub once: bool,
+    /// Rows that the former policy masked may stay beside those that the present one masks.
+    pub accept_policy_change: bool,
+}
 
 /// Streams from the checkpoint until asked to stop, or until all is applied that the source had committed at the start.
 ///
 /// # Errors
 /// [`Kind::NotReady`] without a whole copy, [`Kind::JobLocked`], the kinds of `slot::verify_continuity` and
 /// [`Kind::FingerprintChanged`], which stay in the job's record; and whatever ends the stream.
-pub async fn run(prepared: Prepared, once: bool, stop: Stop) -> Result<()> {
+pub async fn run(prepared: Prepared, options: Options, mut stop: Stop) -> Result<()> {
+    let (first, longest) = prepared.reconnect();
+    let mut backoff = Backoff::new(first, longest);
+    let Proven { masking, fingerprint, tables, position } = loop {
+        // A server may be away when the job starts just as well as later.
+        match start(&prepared, options).await {
+            Ok(proven) => break proven,
+            Err(error) if error.is_transient() => {
+                if !backoff.wait(&error, Duration::ZERO, &mut stop).await {
+                    return Ok(());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    let vitals = Arc::new(Vitals::default());
+    let heartbeat = Heartbeat::start(Arc::clone(&prepared.target), prepared.job_id().to_owned(), prepared.heartbeat(), Arc::clone(&vitals));
+    let mut stream = prepared.stream(&masking, tables, vitals, options.once.then_some(position))?;
+    stream.fingerprint = fingerprint;
+    let ended = stream.run(stop).await;
+    heartbeat.end().await;
+    ended
+}
+
+/// Proves that the job may go on, and records it when it may not.
+async fn start(prepared: &Prepared, options: Options) -> Result<Proven> {
     let mut control = Session::connect(&prepared.target, "control").await?;
     let never = || Error::new(Kind::NotReady, format!("job {}: it was never bootstrapped", prepared.job_id()));
     if !is_installed(&mut control).await? {
@@ -37,23 +74,16 @@ pub async fn run(prepared: Prepared, once: bool, stop: Stop) -> Result<()> {
     if matches!(record.state, JobState::Initializing | JobState::Snapshotting) {
         return Err(Error::new(Kind::NotReady, format!("job {}: its bootstrap did not finish ({})", record.job_id, record.state)));
     }
-    let proven = prove(&prepared, &record, &mut control).await;
+    let proven = prove(prepared, &record, &mut control, options).await;
     if let Err(error) = &proven
         && is_recorded(error.kind())
     {
         JobRecord::halt(&mut control, prepared.job_id(), error).await?;
     }
-    let Proven { masking, fingerprint, tables, position } = proven?;
+    let proven = proven?;
     Claim::unlock(&mut control).await?;
     control.close().await;
-
-    let vitals = Arc::new(Vitals::default());
-    let heartbeat = Heartbeat::start(Arc::clone(&prepared.target), prepared.job_id().to_owned(), prepared.heartbeat(), Arc::clone(&vitals));
-    let mut stream = prepared.stream(&masking, tables, vitals, once.then_some(position))?;
-    stream.fingerprint = fingerprint;
-    let ended = stream.run(stop).await;
-    heartbeat.end().await;
-    ended
+    Ok(proven)
 }
 
 /// A file can be mended before the next try, and a server may answer then: neither says anything about the job.
@@ -72,7 +102,7 @@ struct Proven {
 }
 
 /// Same source, same slot with nothing lost, same rules for the rows that were copied.
-async fn prove(prepared: &Prepared, record: &JobRecord, control: &mut Session) -> Result<Proven> {
+async fn prove(prepared: &Prepared, record: &JobRecord, control: &mut Session, options: Options) -> Result<Proven> {
     let mut replication = Session::connect_replication(&prepared.source, "identify").await?;
     let found = slot::identify(&mut replication, prepared.publication(), prepared.slot()).await?;
     replication.close().await;
@@ -85,7 +115,7 @@ async fn prove(prepared: &Prepared, record: &JobRecord, control: &mut Session) -
     let current = current_shapes(prepared, &mut source, &copied).await?;
     let masking = prepared.masking_before(&copied, &current)?;
     if masking.fingerprint() != record.fingerprint {
-        return Err(fingerprint_changed(record, &recorded, &masking));
+        accept_rules(control, record, &recorded, &masking, options).await?;
     }
     // The stream knows where a change lies, the catalogue does not: until it has stopped there, rows of the old shape may come.
     let stopped_at_change = record.reason_kind.as_deref() == Some(Kind::RelationChanged.name());
@@ -110,11 +140,22 @@ async fn current_shapes(prepared: &Prepared, source: &mut Session, copied: &[Arc
     Ok(current.collect())
 }
 
-fn fingerprint_changed(record: &JobRecord, recorded: &[TableRecord], masking: &Masking) -> Error {
-    let changed = recorded.iter().filter(|table| masking.table_fingerprint(&table.name) != table.fingerprint);
-    let names: Vec<String> = changed.map(|table| table.name.to_string()).collect();
-    let which = if names.is_empty() { "the job's tables".to_owned() } else { names.join(", ") };
-    Error::new(Kind::FingerprintChanged, format!("job {}: {which}", record.job_id))
+/// Takes over changed rules where no row of the target was masked by the former ones, or where the operator says so.
+async fn accept_rules(control: &mut Session, record: &JobRecord, recorded: &[TableRecord], masking: &Masking, options: Options) -> Result<()> {
+    let changed: Vec<&TableRecord> = recorded.iter().filter(|table| masking.table_fingerprint(&table.name) != table.fingerprint).collect();
+    let names: Vec<&TableName> = changed.iter().map(|table| &table.name).collect();
+    let masked = apply::schema::occupied(control, &names).await?;
+    if !masked.is_empty() && !options.accept_policy_change {
+        let names: Vec<String> = masked.iter().map(ToString::to_string).collect();
+        return Err(Error::new(Kind::FingerprintChanged, format!("job {}: {}", record.job_id, names.join(", "))));
+    }
+    control.batch("begin").await?;
+    for table in changed {
+        set_shape(control, &record.job_id, table.relation_id, &table.shape, &masking.table_fingerprint(&table.name)).await?;
+        tracing::warn!(table = %table.name, holds_rows = masked.contains(&table.name), "took over the table's changed rules");
+    }
+    JobRecord::set_fingerprint(control, &record.job_id, &masking.fingerprint()).await?;
+    control.batch("commit").await.map(|_| ())
 }
 
 /// A column that the target lacks is the operator's to add.
