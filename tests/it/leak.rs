@@ -77,9 +77,9 @@ const REFUSALS: [Refusal; 5] = [
         mend: "alter table typed alter short type varchar(30)",
     },
     Refusal {
-        prepare: "create unique index once on whole ((true))",
+        prepare: "alter table whole add constraint one check (length(a) < 10) not valid",
         change: "insert into whole select 'canary-refused-d01f', 'canary-refused-d01f' || i from generate_series(1, 50) i",
-        mend: "drop index once",
+        mend: "alter table whole drop constraint one",
     },
     Refusal {
         prepare: "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no %', new; end $$; \

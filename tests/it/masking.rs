@@ -227,7 +227,7 @@ fn masks_fit_their_columns() -> Result<()> {
     )?;
     let policy = format!("columns: {{ id: pass, short: {HASH}, padded: {HASH}, mail: {{ mask: standard/email, key: people }} }}");
     let job = job(&pair, &[("public.t", &policy)])?;
-    check(&pair, &job, &["update t set short = id::text, padded = id::text, mail = id || mail where id % 2 = 0"], || {
+    check(&pair, &job, &["update t set short = id::text, padded = id::text, mail = id || left(mail, 30) where id % 2 = 0"], || {
         assert_eq!(pair.target.value("select max(length(mail)) <= 40 and min(length(mail)) > 10 from t")?, "t");
         let shorts = pair.target.rows("select id, short from t order by id")?;
         let expected = pair.source.rows("select id, short from t order by id")?;

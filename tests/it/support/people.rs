@@ -73,15 +73,8 @@ impl People {
     /// `run` in the background, once it keeps up.
     pub fn streaming(&self) -> Result<Running> {
         let running = self.job.start(&["run"])?;
-        self.wait_for_state("STREAMING")?;
+        keeps_up(&self.pair, &self.job)?;
         Ok(running)
-    }
-
-    /// Waits until the job's record says so.
-    pub fn wait_for_state(&self, state: &str) -> Result<()> {
-        wait::until(&format!("state {state}"), wait::LONG, || {
-            Ok(Record::read(&self.pair.target)?.filter(|record| record.state == state).map(drop))
-        })
     }
 
     /// Waits until the slot has passed all that the source has written by now, then compares.
@@ -90,6 +83,15 @@ impl People {
         self.pair.source.wait_for_slot(self.job.slot(), &position, limit)?;
         self.check(after)
     }
+}
+
+/// Waits until a walsender serves the job and its record says STREAMING: a run before leaves that state behind, too.
+pub fn keeps_up(pair: &Pair, job: &Job) -> Result<()> {
+    let served = format!("select active::text from pg_replication_slots where slot_name = '{}'", job.slot());
+    pair.source.wait_for(&served, "true", wait::LONG)?;
+    wait::until("state STREAMING", wait::LONG, || {
+        Ok(Record::read(&pair.target)?.filter(|record| record.state == "STREAMING").map(drop))
+    })
 }
 
 /// The policy of this job.
