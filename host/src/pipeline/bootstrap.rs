@@ -245,7 +245,7 @@ impl Snapshot<'_> {
             Ok(TableRecord {
                 relation_id: table.relation_id,
                 name: table.name.clone(),
-                shape: shape::write(table)?,
+                shape: shape::write(table, &self.prepared.decisions(table), &[])?,
                 fingerprint: self.masking.table_fingerprint(&table.name),
                 state: TableState::Copying,
                 rows_expected: extent.rows,

@@ -5,11 +5,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Decision, Digest, Guest as PolicyGuest, GuestSource, Job, KeyMaterial, Policy, Rest, TableName};
+use crate::config::{Decision, Digest, Guest as PolicyGuest, GuestSource, Job, KeyMaterial, Policy, Rest, TableName, TablePolicy};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::relation::Table;
 use crate::schema::HiddenColumns;
+use crate::source::shape::Decisions;
 use crate::veil::{Guest, GuestLimits, Sandbox, Veil, VeilParts, VeilPool};
 
 /// What the policy names beside its tables: admitted guests, key material.
@@ -53,6 +54,35 @@ impl Materials {
         let hidden = tables.iter().map(|table| (table.name.clone(), hidden_columns(policy, table))).collect();
         let filtered_names = tables.iter().filter(|table| filtered.contains(&table.relation_id)).map(|table| table.name.clone()).collect();
         Ok(Masking { veil: Arc::new(veil), filtered, filtered_names, hidden })
+    }
+
+    /// Digests of what the policy decides for a table, column by column: what is compared when a table has changed its shape.
+    /// The policy must have been planned for the table.
+    #[must_use]
+    pub fn decisions(&self, policy: &Policy, table: &Table) -> Decisions {
+        let Some(decided) = policy.tables.get(&table.name) else { return Decisions::default() };
+        let parts = VeilParts { policy, tables: &[], guests: &self.guests, keys: &self.keys, audit_percent: 0.0 };
+        let digest = |part: &TablePolicy| blake3::hash(part.canonical(&parts).as_bytes()).to_hex().to_string();
+        let column = |name: &str| {
+            let mut alone = decided.clone();
+            alone.keep.clear();
+            alone.columns.retain(|key, column| match &column.decision {
+                Decision::Mask(mask) => mask.outputs.iter().any(|output| output.value == name),
+                Decision::Pass | Decision::Null => key == name,
+            });
+            if !alone.columns.is_empty() {
+                // Named, so what happens to the columns not named decides nothing.
+                alone.rest.value = Rest::Deny;
+            }
+            digest(&alone)
+        };
+        let mut filters = decided.clone();
+        filters.columns.clear();
+        filters.rest.value = Rest::Deny;
+        Decisions {
+            columns: table.columns.iter().map(|found| (found.name.clone(), column(&found.name))).collect(),
+            filters: digest(&filters),
+        }
     }
 }
 

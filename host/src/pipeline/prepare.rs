@@ -17,6 +17,7 @@ use crate::postgres::{Endpoint, Session, Side};
 use crate::relation::Table;
 use crate::schema::{DumpTool, HiddenColumns, ToolEnvironment};
 use crate::source::schema::{SourceCatalog, read_tables};
+use crate::source::shape::Decisions;
 use crate::source::snapshot::BatchLimits;
 
 use super::masking::{Masking, Materials, restricted};
@@ -178,6 +179,12 @@ impl Prepared {
     pub fn masking_before(&self, earlier: &[Arc<Table>], later: &[Arc<Table>]) -> Result<Masking> {
         let policy = restricted(&self.configuration.policy, earlier, later);
         self.materials.plan(&policy, &self.configuration.job, earlier)
+    }
+
+    /// Digests of what the policy decides for a table.
+    #[must_use]
+    pub fn decisions(&self, table: &Table) -> Decisions {
+        self.materials.decisions(&self.configuration.policy, table)
     }
 
     /// The tables of the job that the catalogue has.

@@ -143,7 +143,7 @@ impl Stream {
         let record = JobRecord::read(control, &self.job_id).await?.ok_or_else(|| Error::new(Kind::NotReady, format!("{}: it was never bootstrapped", place())))?;
         match record.state {
             JobState::Initializing | JobState::Snapshotting => Err(Error::new(Kind::NotReady, format!("{}: its bootstrap did not finish ({})", place(), record.state))),
-            JobState::ResyncRequired if !is_reversible(record.reason_kind.as_deref()) => {
+            JobState::ResyncRequired => {
                 let reason = record.reason.clone().unwrap_or_default();
                 let kind = Kind::ALL.iter().copied().find(|kind| Some(kind.name()) == record.reason_kind.as_deref()).unwrap_or(Kind::SlotLost);
                 Err(Error::new(kind, format!("{}: it is in state {}: {reason}", place(), record.state)))
@@ -190,11 +190,6 @@ impl Stream {
             replies: part(ender, replies.run()),
         }
     }
-}
-
-/// A wrong source or policy can be put right again, and is looked at anew at every start. WAL that is lost stays lost.
-fn is_reversible(reason_kind: Option<&str>) -> bool {
-    [Kind::SourceChanged, Kind::FingerprintChanged].iter().any(|kind| Some(kind.name()) == reason_kind)
 }
 
 /// A task whose end, good or bad, ends the attempt.
