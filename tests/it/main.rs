@@ -5,6 +5,7 @@
 mod check;
 mod bootstrap;
 mod continuity;
+mod docs;
 mod drift;
 mod faults;
 mod feedback;
