@@ -19,7 +19,7 @@ mod record;
 mod tables;
 
 pub use record::{Claim, Identity, JobRecord, JobState};
-pub use tables::{TableRecord, TableState, delete_tables, finish_table, read_tables, record_chunk, record_tables};
+pub use tables::{TableRecord, TableState, delete_tables, finish_table, read_tables, record_chunk, record_tables, set_shape};
 
 /// The layout of the `pgveil` schema in the target. Another number there is refused.
 pub const FORMAT: i32 = 1;

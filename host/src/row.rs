@@ -144,6 +144,12 @@ impl RawBatch {
         self.cells[row * self.table.columns.len() + column].read(&self.bytes)
     }
 
+    /// The bytes of the values as they arrived, for people.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The bytes that the rows take, for the memory budget.
     #[must_use]
     pub fn size(&self) -> usize {

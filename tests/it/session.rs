@@ -282,6 +282,19 @@ fn a_pipeline_skips_to_the_next_sync_after_an_error() -> Result<()> {
                         1 rows, bound, ready Idle, closed, parsed, bound, copy, 2 rows, ready Idle, row seven, 1 rows, ready Idle";
         assert_eq!(seen.join(", "), expected);
 
+        // A parameter that cannot be written takes its whole message back; Flush brings answers without ending anything.
+        writer.parse("", "SELECT $1::text")?;
+        let refused = writer.bind_with("", [()], |(), _| Err(Error::new(Kind::SourceData, "here")));
+        assert_eq!(refused.err().ok_or("no error")?.kind(), Kind::SourceData);
+        writer.bind("", [Some(&b"7"[..])])?;
+        writer.execute()?;
+        writer.flush_request()?;
+        writer.flush().await?;
+        assert!(matches!(reader.next().await?, Reply::ParseComplete));
+        assert!(matches!(reader.next().await?, Reply::BindComplete));
+        assert!(matches!(reader.next().await?, Reply::Row(Some(value)) if value == b"7"[..]));
+        assert!(matches!(reader.next().await?, Reply::Command { rows: 1 }));
+
         // Writing far ahead of the reader, from another task.
         let ahead = tokio::spawn(async move {
             for number in 0..20_000 {

@@ -9,6 +9,8 @@ use crate::{ColumnInfo, Context, Fault, Guarantees, Out, Outcome, Outputs, Row};
 /// A mask that is bound, whatever its kind.
 pub(crate) trait BoundMask {
     fn guarantees(&self) -> Guarantees;
+    /// What it does to one value; `None` where it masks rows.
+    fn answer(&self) -> Option<&dyn AnswerValue>;
     fn apply(&self, batch: &Batch) -> Result<Vec<Column>, WireFault>;
 }
 
@@ -123,9 +125,13 @@ pub(crate) struct BoundValue<M> {
     pub(crate) output: ColumnInfo,
 }
 
-impl<M: AnswerValue> BoundMask for BoundValue<M> {
+impl<M: AnswerValue + 'static> BoundMask for BoundValue<M> {
     fn guarantees(&self) -> Guarantees {
         self.guarantees | self.mask.guarantees()
+    }
+
+    fn answer(&self) -> Option<&dyn AnswerValue> {
+        Some(&self.mask)
     }
 
     fn apply(&self, batch: &Batch) -> Result<Vec<Column>, WireFault> {
@@ -196,6 +202,10 @@ impl<M: AnswerRow> BoundRow<M> {
 impl<M: AnswerRow> BoundMask for BoundRow<M> {
     fn guarantees(&self) -> Guarantees {
         self.guarantees | self.mask.guarantees()
+    }
+
+    fn answer(&self) -> Option<&dyn AnswerValue> {
+        None
     }
 
     fn apply(&self, batch: &Batch) -> Result<Vec<Column>, WireFault> {

@@ -13,6 +13,32 @@ impl ColumnInfo {
         (counted && self.typmod >= TYPMOD_HEADER).then(|| usize::try_from(self.typmod - TYPMOD_HEADER).ok()).flatten()
     }
 
+    /// The same column, as if it held text of any length: for strings inside its values.
+    #[must_use]
+    pub fn as_text(&self) -> Self {
+        let text = || "text".to_owned();
+        Self { type_name: text(), base_type_name: text(), category: 'S', type_oid: 25, typmod: -1, ..self.clone() }
+    }
+
+    /// The same column, as if it held one element of its arrays. `None` where it holds no arrays.
+    ///
+    /// What category an element's type has is known for built-in types only; others count as user-defined.
+    #[must_use]
+    pub fn as_element(&self) -> Option<Self> {
+        let element = self.base_type_name.strip_prefix('_').filter(|_| self.category == 'A')?;
+        let category = match element {
+            "text" | "varchar" | "bpchar" | "name" | "citext" => 'S',
+            "int2" | "int4" | "int8" | "numeric" | "float4" | "float8" | "money" | "oid" => 'N',
+            "date" | "time" | "timetz" | "timestamp" | "timestamptz" => 'D',
+            "bool" => 'B',
+            "interval" => 'T',
+            "inet" | "cidr" => 'I',
+            _ => 'U',
+        };
+        let name = || element.to_owned();
+        Some(Self { type_name: name(), base_type_name: name(), category, type_oid: 0, ..self.clone() })
+    }
+
     /// Whether trailing spaces mean nothing: PostgreSQL pads `char(n)` with them and compares without them. A function
     /// is handed such values without the padding, so that equal keys mask alike.
     #[must_use]

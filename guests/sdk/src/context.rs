@@ -65,6 +65,15 @@ impl Context {
         })
     }
 
+    /// The same table and key, for a function that masks a part of the values.
+    pub(crate) fn for_part(&self, function: &str, arguments: &str, part: ColumnInfo, keyed: bool) -> Self {
+        let table = self.binding.table.clone();
+        let (function, arguments) = (function.to_owned(), arguments.to_owned());
+        let (inputs, outputs) = (vec![part.clone()], vec![part]);
+        let binding = Binding { function, table, inputs, outputs, arguments, key: None };
+        Self { binding, key: self.key.clone().filter(|_| keyed) }
+    }
+
     /// The policy's arguments, as JSON text.
     pub(crate) fn arguments(&self) -> &str {
         &self.binding.arguments

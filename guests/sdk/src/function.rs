@@ -45,6 +45,8 @@ pub(crate) enum Open {
 pub struct Function {
     info: FunctionInfo,
     open: Open,
+    /// Writes the JSON Schema of the arguments; only a description needs it.
+    schema: fn() -> String,
 }
 
 impl Function {
@@ -57,7 +59,7 @@ impl Function {
             name: name.to_owned(),
             kind,
             doc: String::new(),
-            argument_schema: schemars::schema_for!(A).as_value().to_string(),
+            argument_schema: String::new(),
             accepts: vec![Accepts::Strings.into_wire()],
             inputs: Arity { at_least: 1, at_most: (kind == FunctionKind::Mask).then_some(1) },
             outputs: Arity { at_least: outputs, at_most: Some(outputs) },
@@ -65,7 +67,7 @@ impl Function {
             guarantees,
             example: Example { arguments: "{}".to_owned(), inputs: Vec::new(), outputs: Vec::new() },
         };
-        Self { info, open }
+        Self { info, open, schema: || schemars::schema_for!(A).as_value().to_string() }
     }
 
     /// What it does, in Markdown; the first line stands alone in lists.
@@ -142,8 +144,12 @@ impl Function {
         &self.info
     }
 
+    pub(crate) fn uses_key(&self) -> bool {
+        self.info.key != KeyUse::None
+    }
+
     pub(crate) fn into_info(self) -> FunctionInfo {
-        self.info
+        FunctionInfo { argument_schema: (self.schema)(), ..self.info }
     }
 
     pub(crate) fn open_mask(&self, context: Context) -> Result<Box<dyn BoundMask>, String> {

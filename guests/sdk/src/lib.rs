@@ -47,6 +47,7 @@ mod fault;
 mod function;
 #[cfg(not(target_arch = "wasm32"))]
 mod harness;
+mod inner;
 mod key;
 mod mask;
 mod open;
@@ -61,6 +62,7 @@ pub use fault::{Fault, Outcome};
 pub use function::{Accepts, Function};
 #[cfg(not(target_arch = "wasm32"))]
 pub use harness::{Harness, TestRow};
+pub use inner::Inner;
 pub use key::{Key, Random};
 pub use mask::{NoArguments, RowFilter, RowMask, ValueMask};
 pub use out::{Out, Outputs};

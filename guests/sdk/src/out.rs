@@ -85,17 +85,26 @@ impl Out {
         }
     }
 
+    /// Refuses a value that is longer than the column holds.
+    pub(crate) fn within_limit(&self) -> Outcome {
+        match self.limit {
+            Some(limit) if self.written().len() > limit && self.written().chars().count() > limit => {
+                Err(Fault::TOO_LONG)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.state == NULL
+    }
+
     /// Ends the value that was being written.
     pub(crate) fn finish(&mut self) -> Outcome {
         if self.state != VALUE {
             self.text.truncate(self.start);
         }
-        if let Some(limit) = self.limit
-            && self.text.len() - self.start > limit
-            && self.written().chars().count() > limit
-        {
-            return Err(Fault::TOO_LONG);
-        }
+        self.within_limit()?;
         let end = u32::try_from(self.text.len()).map_err(|_| Fault::TOO_LONG)?;
         self.states.push(self.state);
         self.ends.push(end);

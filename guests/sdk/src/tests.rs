@@ -149,3 +149,9 @@ fn promises_are_what_the_function_declares() {
     let guarantees = Harness::of(functions(), "shout").guarantees();
     assert_eq!(guarantees, Guarantees::DETERMINISTIC | Guarantees::NULL_PRESERVING);
 }
+
+#[test]
+fn a_description_holds_the_schema_of_the_arguments() {
+    let schemas = functions().into_iter().map(|function| function.into_info().argument_schema);
+    assert!(schemas.into_iter().all(|schema| schema.contains("\"additionalProperties\":false")));
+}

@@ -38,6 +38,22 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("email", "text", r#"{"domain":"keep","unique":true}"#, &["ada@lovelace.org", "ADA@lovelace.org"]),
     ("email", "varchar(40)", r#"{"domain":"hash"}"#, &["ada@lovelace.org", "grace@lovelace.org"]),
     ("phone", "text", "{}", &["", "+1 (212) 555-0100", "0049 30 901820", "030/901820", "+358 9 1234567"]),
+    ("ip", "inet", "{}", &["10.1.2.3", "192.168.2.0/12", "2001:db8::1"]),
+    ("birth-date", "date", r#"{"years":10}"#, &["1815-12-10", "0044-03-15 BC", "infinity"]),
+    ("birth-date", "timestamptz", "{}", &["2024-02-29 12:30:00.5+00"]),
+    ("date-truncate", "timestamptz", r#"{"to":"quarter"}"#, &["2024-05-31 12:30:00.5+00", "-infinity"]),
+    (
+        "array",
+        "text[]",
+        r#"{"elements":{"mask":"hash","arguments":{"length":6}}}"#,
+        &["{}", "[0:1]={a,NULL}", "{{\"NULL\"},{\"\"}}"],
+    ),
+    (
+        "json",
+        "jsonb",
+        r#"{"paths":{"$.e":{"mask":"email"}},"strings":{"mask":"redact"}}"#,
+        &[r#"{"e": "a@b.cd", "n": 1e400, "s": ["x"]}"#],
+    ),
 ];
 
 #[test]

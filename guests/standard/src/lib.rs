@@ -14,6 +14,7 @@ mod permute;
 mod words;
 
 mod alphanumeric;
+mod array;
 mod birth_date;
 mod blank;
 mod calendar;
@@ -26,7 +27,11 @@ mod digits;
 mod email;
 mod hash;
 mod iban;
+mod inner;
 mod integer;
+mod ip;
+mod json;
+mod json_path;
 mod name;
 mod name_part;
 mod partial;
@@ -59,10 +64,14 @@ pgveil_guest::guest![
     name_part::last_name(),
     email::function(),
     phone::function(),
+    ip::function(),
     // numbers and time
     date_shift::function(),
     date_truncate::function(),
     birth_date::function(),
+    // structured
+    json::function(),
+    array::function(),
     // filters
     where_filter::function(),
     sample::function(),

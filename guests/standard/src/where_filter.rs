@@ -41,9 +41,12 @@ struct Arguments {
     not: Option<Box<Arguments>>,
 }
 
+/// Whether an ordering is the one that a comparison asks for.
+type Test = fn(Ordering) -> bool;
+
 /// A condition, checked. It has three outcomes, as in SQL: true, false, and unknown where a NULL was compared.
 enum Condition {
-    Compare { column: usize, order: Order, value: String, holds: fn(Ordering) -> bool },
+    Compare { column: usize, order: Order, value: String, holds: Test },
     In { column: usize, order: Order, values: Vec<String> },
     Like { column: usize, pattern: Vec<Piece> },
     Null { column: usize, wanted: bool },
@@ -91,7 +94,7 @@ impl Condition {
         };
         let position = context.input(&name)?;
         let info = &context.inputs()[position];
-        let comparisons: [(Option<Value>, bool, fn(Ordering) -> bool); 6] = [
+        let comparisons: [(Option<Value>, bool, Test); 6] = [
             (eq, false, Ordering::is_eq),
             (ne, false, Ordering::is_ne),
             (lt, true, Ordering::is_lt),

@@ -10,7 +10,7 @@ use crate::veil::{VeiledBatch, VeiledCell};
 
 /// The statement that takes the rows of a table: all of the job's columns, by name.
 #[must_use]
-pub fn copy_statement(table: &Table) -> String {
+pub(crate) fn copy_statement(table: &Table) -> String {
     let columns: Vec<String> = table.columns.iter().map(|column| quote_ident(&column.name)).collect();
     format!("copy {} ({}) from stdin", table.name.quoted(), columns.join(", "))
 }
@@ -23,7 +23,7 @@ pub fn copy_statement(table: &Table) -> String {
 /// # Errors
 /// [`Kind::UnchangedNeeded`] for a value that the source did not send, naming its column: a new row needs all of its values.
 /// [`Kind::Internal`] for a column that the image does not carry. `output` then holds a part of a line.
-pub fn write_copy_rows(batch: &VeiledBatch, rows: impl IntoIterator<Item = usize>, output: &mut impl BufMut) -> Result<u64> {
+pub(crate) fn write_copy_rows(batch: &VeiledBatch, rows: impl IntoIterator<Item = usize>, output: &mut impl BufMut) -> Result<u64> {
     let width = batch.table().columns.len();
     let mut written = 0;
     for row in rows {

@@ -112,6 +112,18 @@ pub async fn finish_table(target: &mut Session, job_id: &str, relation_id: u32) 
         .map(|_| ())
 }
 
+/// Takes over a table's new shape, and the fingerprint of the rules that its rows are masked by from now on.
+pub async fn set_shape(target: &mut Session, job_id: &str, relation_id: u32, shape: &str, fingerprint: &str) -> Result<()> {
+    let relation_id = relation_id.to_string();
+    target
+        .execute(
+            "update pgveil.job_table set shape = $3, fingerprint = $4 where job_id = $1 and relation_id = $2::oid",
+            &[Some(job_id), Some(&relation_id), Some(shape), Some(fingerprint)],
+        )
+        .await
+        .map(|_| ())
+}
+
 /// Forgets the tables' records, for a copy that starts over.
 pub async fn delete_tables(target: &mut Session, job_id: &str) -> Result<()> {
     target.execute("delete from pgveil.job_table where job_id = $1", &[Some(job_id)]).await.map(|_| ())

@@ -3,6 +3,7 @@
 //! Output goes to standard output, everything else to standard error. The exit code is the error's kind
 //! ([`Kind::exit_code`]); 0 is also the end by SIGTERM or Ctrl-C.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory as _, Parser as _};
@@ -33,7 +34,10 @@ pub fn main() -> ExitCode {
     output::keep_panics_quiet();
     let arguments = Arguments::parse();
     if let Command::Completions { shell } = arguments.command {
-        clap_complete::generate(shell, &mut Arguments::command(), "pgveil", &mut std::io::stdout());
+        // Collected first: the generator panics when its reader goes away, as `head` does.
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Arguments::command(), "pgveil", &mut script);
+        let _ = std::io::stdout().write_all(&script);
         return ExitCode::SUCCESS;
     }
     let output = Output::new(&arguments.global);

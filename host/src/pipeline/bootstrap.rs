@@ -89,6 +89,7 @@ pub async fn bootstrap(prepared: Prepared, options: Options, stop: Stop) -> Resu
         }
     }
     // The stream takes the job's lock on a session of its own.
+    Claim::unlock(&mut control).await?;
     control.close().await;
     let stream = prepared.stream(&masking, tables, vitals, options.once.then_some(until))?;
     let ended = stream.run(stop).await;

@@ -124,7 +124,7 @@ impl Work {
     /// Reads the chunk and hands its batches to the guests.
     async fn read_batches(&self, reader: &mut ChunkReader<'_>, sender: mpsc::Sender<InGuests>) -> Result<()> {
         while let Some(batch) = reader.next().await? {
-            let (rows, bytes) = (batch.rows() as u64, batch.size() as u64);
+            let (rows, bytes) = (batch.rows() as u64, batch.text_bytes() as u64);
             // A batch above the whole budget still passes, alone.
             let units = (batch.size() / BUDGET_UNIT + 1).min(self.budget_units);
             let units = u32::try_from(units).unwrap_or(u32::MAX);

@@ -89,6 +89,20 @@ impl Masking {
     }
 }
 
+/// The policy without what it says of columns that `later` shapes of its tables have and `earlier` ones did not: what it said,
+/// if nothing else was changed, when the earlier shapes were copied.
+#[must_use]
+pub fn restricted(policy: &Policy, earlier: &[Arc<Table>], later: &[Arc<Table>]) -> Policy {
+    let mut policy = policy.clone();
+    for table in earlier {
+        let Some(now) = later.iter().find(|now| now.relation_id == table.relation_id) else { continue };
+        if let Some(decided) = policy.tables.get_mut(&table.name) {
+            decided.columns.retain(|name, _| table.column(name).is_some() || now.column(name).is_none());
+        }
+    }
+    policy
+}
+
 fn load_guest(sandbox: &Sandbox, name: &str, guest: &PolicyGuest) -> Result<Arc<Guest>> {
     let pinned = |digest: &Option<crate::config::Spanned<Digest>>| digest.as_ref().map(|digest| digest.value);
     match &guest.source {

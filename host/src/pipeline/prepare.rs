@@ -19,7 +19,7 @@ use crate::schema::{DumpTool, HiddenColumns, ToolEnvironment};
 use crate::source::schema::{SourceCatalog, read_tables};
 use crate::source::snapshot::BatchLimits;
 
-use super::masking::{Masking, Materials};
+use super::masking::{Masking, Materials, restricted};
 use super::stream::Stream;
 
 /// The size of a block, unless the server was built in an unusual way; only the length of a chunk depends on it.
@@ -162,6 +162,15 @@ impl Prepared {
     /// [`Kind::PolicyFile`], its cause being all that is wrong.
     pub fn masking(&self, tables: &[Arc<Table>]) -> Result<Masking> {
         self.materials.plan(&self.configuration.policy, &self.configuration.job, tables)
+    }
+
+    /// The same, with the policy as it was before columns were added to it for `later` shapes of the tables.
+    ///
+    /// # Errors
+    /// As [`masking`](Self::masking).
+    pub fn masking_before(&self, earlier: &[Arc<Table>], later: &[Arc<Table>]) -> Result<Masking> {
+        let policy = restricted(&self.configuration.policy, earlier, later);
+        self.materials.plan(&policy, &self.configuration.job, earlier)
     }
 
     /// The tables of the job that the catalogue has.

@@ -22,7 +22,9 @@ use crate::error::{Error, Kind, Result};
 ///
 /// The first eight are all that a value's text output depends on. The rest keeps statements of ours from meaning something
 /// else (quoting), from being cut off (timeouts), and the wire from carrying notices that nobody reads.
-const PINNED: [(&str, &str); 12] = [
+///
+/// Catalogue queries look expensive to the planner and take milliseconds; compiling them just in time takes seconds.
+const PINNED: [(&str, &str); 13] = [
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO"),
     ("IntervalStyle", "postgres"),
@@ -35,6 +37,7 @@ const PINNED: [(&str, &str); 12] = [
     ("statement_timeout", "0"),
     ("idle_in_transaction_session_timeout", "0"),
     ("client_min_messages", "error"),
+    ("jit", "off"),
 ];
 
 /// Pinned settings that servers report, with what they report then. A pooler in between may have kept its own.

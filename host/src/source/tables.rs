@@ -19,41 +19,49 @@ pub struct StreamTables {
 
 #[derive(Clone)]
 struct Entry {
-    table: Arc<Table>,
-    /// Whether this connection has sent the table's Relation message: rows before it are against the protocol.
-    announced: bool,
+    /// The shapes that the job knows: as it was copied, and as the operator has since decided on. Never empty.
+    shapes: Vec<Arc<Table>>,
+    /// The shape of this connection's last Relation message: rows before it are against the protocol.
+    announced: Option<usize>,
 }
 
 impl StreamTables {
-    /// The job's tables, none announced yet: state is rebuilt from the start of each stream.
+    /// The job's tables, in every shape that may be announced; none is yet, for state is rebuilt from the start of each stream.
     pub fn new(tables: impl IntoIterator<Item = Arc<Table>>) -> StreamTables {
-        StreamTables { tables: tables.into_iter().map(|table| (table.relation_id, Entry { table, announced: false })).collect() }
+        let mut found: HashMap<u32, Entry> = HashMap::new();
+        for table in tables {
+            found.entry(table.relation_id).or_insert_with(|| Entry { shapes: Vec::new(), announced: None }).shapes.push(table);
+        }
+        StreamTables { tables: found }
     }
 
     /// Compares a Relation message with what the job knows of the table.
     pub(super) fn relation(&mut self, relation: &Relation) -> Result<()> {
         let written = format!("table {}.{}", relation.schema(), relation.name);
         let Some(entry) = self.tables.get_mut(&relation.id) else {
-            return match self.tables.values().find(|entry| entry.table.name.schema == relation.schema() && entry.table.name.name == relation.name) {
-                Some(_) => Err(Error::new(Kind::RelationChanged, format!("{written}: it was dropped and made again"))),
-                None => Err(Error::new(Kind::UnknownRelation, written)),
+            let mut known = self.tables.values().filter_map(|entry| entry.shapes.first());
+            return match known.any(|table| table.name.schema == relation.schema() && table.name.name == relation.name) {
+                true => Err(Error::new(Kind::RelationChanged, format!("{written}: it was dropped and made again"))),
+                false => Err(Error::new(Kind::UnknownRelation, written)),
             };
         };
-        let differences = differences(&entry.table, relation);
-        if differences.is_empty() {
-            entry.announced = true;
-            return Ok(());
+        entry.announced = entry.shapes.iter().position(|shape| differences(shape, relation).is_empty());
+        match (entry.announced, entry.shapes.last()) {
+            (None, Some(latest)) => {
+                Err(Error::new(Kind::RelationChanged, format!("table {}: {}", latest.name, differences(latest, relation).join("; "))))
+            }
+            _ => Ok(()),
         }
-        Err(Error::new(Kind::RelationChanged, format!("table {}: {}", entry.table.name, differences.join("; "))))
     }
 
     /// The table that a change belongs to.
     pub(super) fn current(&self, relation_id: u32) -> Result<&Arc<Table>> {
-        match self.tables.get(&relation_id) {
-            Some(Entry { table, announced: true }) => Ok(table),
-            Some(Entry { table, announced: false }) => Err(Error::new(Kind::Protocol, format!("table {}: a change before its Relation message", table.name))),
-            None => Err(Error::new(Kind::UnknownRelation, format!("relation with oid {relation_id}"))),
-        }
+        let unknown = || Error::new(Kind::UnknownRelation, format!("relation with oid {relation_id}"));
+        let entry = self.tables.get(&relation_id).ok_or_else(unknown)?;
+        entry.announced.and_then(|shape| entry.shapes.get(shape)).ok_or_else(|| {
+            let name = entry.shapes.first().map(|table| table.name.to_string()).unwrap_or_default();
+            Error::new(Kind::Protocol, format!("table {name}: a change before its Relation message"))
+        })
     }
 }
 

@@ -90,6 +90,7 @@ pub(super) struct ColumnOut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
+#[expect(dead_code, reason = "only the engine makes one, of a guest's answer")]
 pub(super) enum FaultCode {
     #[component(name = "invalid-input")]
     InvalidInput,

@@ -45,7 +45,12 @@ impl BindingPlan {
     ///
     /// # Errors
     /// Of the guest's kinds, or because an input value is not there. The instance is gone then.
-    pub(super) fn mask(&self, instance: Instance, source: &Source<'_>, inputs: &mut Inputs) -> Result<(Instance, Vec<ColumnOut>)> {
+    pub(super) fn mask(
+        &self,
+        instance: Instance,
+        source: &Source<'_>,
+        inputs: &mut Inputs,
+    ) -> Result<(Instance, Vec<ColumnOut>)> {
         let table = source.raw.table();
         self.fill(source, inputs)?;
         let lent = self.lend(inputs);
@@ -55,15 +60,15 @@ impl BindingPlan {
             let text = format!("{} columns for {} outputs", columns.len(), self.outputs.len());
             return Err(Error::new(Kind::GuestOutput, text).within(&self.place));
         }
+        let allowed = instance.output_bytes_max(lent.iter().map(|column| column.bytes.len()).sum());
+        if columns.iter().map(|column| column.bytes.len()).sum::<usize>() > allowed {
+            return Err(Error::new(Kind::GuestOutput, format!("more than {allowed} bytes")).within(&self.place));
+        }
         let one_input = self.passes_unchanged().then(|| inputs.column(self.inputs[0], false));
         for ((out, rule), position) in columns.iter().zip(&self.rules).zip(&self.outputs) {
             check::output(out, source.rows(), rule, one_input).map_err(|error| {
                 error.within(format!("column {}", table.columns[*position].name)).within(&self.place)
             })?;
-        }
-        let allowed = instance.output_bytes_max(lent.iter().map(|column| column.bytes.len()).sum());
-        if columns.iter().map(|column| column.bytes.len()).sum::<usize>() > allowed {
-            return Err(Error::new(Kind::GuestOutput, format!("more than {allowed} bytes")).within(&self.place));
         }
         Ok((instance, columns))
     }
@@ -72,7 +77,12 @@ impl BindingPlan {
     ///
     /// # Errors
     /// As for [`mask`](Self::mask).
-    pub(super) fn keep(&self, instance: Instance, source: &Source<'_>, inputs: &mut Inputs) -> Result<(Instance, Vec<u8>)> {
+    pub(super) fn keep(
+        &self,
+        instance: Instance,
+        source: &Source<'_>,
+        inputs: &mut Inputs,
+    ) -> Result<(Instance, Vec<u8>)> {
         self.fill(source, inputs)?;
         let lent = self.lend(inputs);
         let called = instance.keep(self.bound, batch(source, &lent)?);
@@ -83,7 +93,10 @@ impl BindingPlan {
 
     fn fill(&self, source: &Source<'_>, inputs: &mut Inputs) -> Result<()> {
         let resolve = !self.passes_unchanged();
-        self.inputs.iter().try_for_each(|position| inputs.fill(source, *position, resolve)).map_err(|error| error.within(&self.place))
+        self.inputs
+            .iter()
+            .try_for_each(|position| inputs.fill(source, *position, resolve))
+            .map_err(|error| error.within(&self.place))
     }
 
     fn lend<'a>(&self, inputs: &'a Inputs) -> Vec<ColumnIn<'a>> {

@@ -61,7 +61,8 @@ pub(super) fn keep(answer: &[u8], rows: usize) -> Result<()> {
 /// Whether the bytes are UTF-8 without NUL, and every end falls between two characters.
 pub(super) fn is_text(bytes: &[u8], ends: &[u32]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    memchr::memchr(0, bytes).is_none() && (text.is_ascii() || ends.iter().all(|end| text.is_char_boundary(*end as usize)))
+    memchr::memchr(0, bytes).is_none()
+        && (text.is_ascii() || ends.iter().all(|end| text.is_char_boundary(*end as usize)))
 }
 
 /// Row count and offsets.
@@ -84,17 +85,21 @@ fn states(out: &ColumnOut, rule: &OutputRule, input: Option<&InputColumn>) -> Re
     for (row, (state, end)) in out.states.iter().zip(&out.ends).enumerate() {
         let given = input.map_or(STATE_VALUE, |input| input.states()[row]);
         let fault = match *state {
+            state if state > STATE_UNCHANGED => Some("a state that does not exist"),
             STATE_VALUE if given == STATE_UNCHANGED => Some("a value for an input that is unchanged"),
-            STATE_VALUE if rule.null_preserving && given == STATE_NULL => Some("a value for NULL, though it preserves NULL"),
+            STATE_VALUE if rule.null_preserving && given == STATE_NULL => {
+                Some("a value for NULL, though it preserves NULL")
+            }
             STATE_VALUE => None,
             _ if *end != start => Some("bytes for a row that has no value"),
             STATE_NULL if given == STATE_UNCHANGED => Some("NULL for an input that is unchanged"),
             STATE_NULL if !rule.nullable => Some("NULL for a column that is NOT NULL"),
-            STATE_NULL if rule.null_preserving && given != STATE_NULL => Some("NULL for a value, though it preserves NULL"),
+            STATE_NULL if rule.null_preserving && given != STATE_NULL => {
+                Some("NULL for a value, though it preserves NULL")
+            }
             STATE_NULL => None,
             STATE_UNCHANGED if given != STATE_UNCHANGED => Some("unchanged for an input that is not"),
-            STATE_UNCHANGED => None,
-            _ => Some("a state that does not exist"),
+            _ => None,
         };
         if let Some(fault) = fault {
             return Err(broken(format!("row {row}: {fault}")));
@@ -137,4 +142,90 @@ pub(super) fn without_padding(value: &[u8]) -> &[u8] {
 
 fn broken(text: impl Into<String>) -> Error {
     Error::new(Kind::GuestOutput, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A column of the values given, `None` for NULL.
+    fn column(values: &[Option<&str>]) -> ColumnOut {
+        let mut out = ColumnOut::default();
+        for value in values {
+            out.states.push(if value.is_some() { STATE_VALUE } else { STATE_NULL });
+            out.bytes.extend_from_slice(value.unwrap_or_default().as_bytes());
+            out.ends.push(u32::try_from(out.bytes.len()).unwrap_or(u32::MAX));
+        }
+        out
+    }
+
+    fn rule() -> OutputRule {
+        OutputRule { nullable: true, characters_max: None, blank_padded: false, null_preserving: false }
+    }
+
+    fn said(out: &ColumnOut, rows: usize, rule: &OutputRule) -> String {
+        output(out, rows, rule, None).err().map_or_else(|| "passes".to_owned(), |error| error.place().to_owned())
+    }
+
+    #[test]
+    fn proper_columns_pass() {
+        for values in [&[][..], &[None], &[Some("")], &[Some("a"), None, Some("日本"), Some("")]] {
+            assert_eq!(said(&column(values), values.len(), &rule()), "passes");
+        }
+    }
+
+    #[test]
+    fn every_rule_is_asserted() {
+        type Change = fn(&mut ColumnOut);
+        let changes: [(Change, &str); 9] = [
+            (|out| out.states.truncate(1), "1 states and 2 ends for 2 rows"),
+            (|out| out.ends.truncate(1), "2 states and 1 ends for 2 rows"),
+            (|out| out.ends.swap(0, 1), "an end lies before the one before it"),
+            (|out| out.bytes.push(b'x'), "the last end is not the number of bytes"),
+            (|out| out.states[0] = 3, "row 0: a state that does not exist"),
+            (|out| out.states[1] = STATE_NULL, "row 1: bytes for a row that has no value"),
+            (|out| out.states[1] = STATE_UNCHANGED, "row 1: bytes for a row that has no value"),
+            (|out| out.bytes[0] = 0, "a value is not UTF-8 without NUL bytes"),
+            // "é" is two bytes: the end falls between them, and the whole is still UTF-8.
+            (|out| out.ends[0] = 1, "a value is not UTF-8 without NUL bytes"),
+        ];
+        for (change, expected) in changes {
+            let mut out = column(&[Some("é"), Some("b")]);
+            change(&mut out);
+            assert_eq!(said(&out, 2, &rule()), expected);
+        }
+    }
+
+    #[test]
+    fn null_needs_a_nullable_column() {
+        let strict = OutputRule { nullable: false, ..rule() };
+        assert_eq!(said(&column(&[Some("a"), None]), 2, &strict), "row 1: NULL for a column that is NOT NULL");
+    }
+
+    #[test]
+    fn lengths_are_counted_in_characters_and_padding_is_free() {
+        let of = |blank_padded| OutputRule { characters_max: Some(2), blank_padded, ..rule() };
+        for (value, varchar, bpchar) in [
+            ("ab", true, true),
+            ("äö", true, true),
+            ("日本", true, true),
+            ("abc", false, false),
+            ("äöü", false, false),
+            ("ab ", false, true),
+            ("a b", false, false),
+        ] {
+            let out = column(&[Some(value)]);
+            assert_eq!(output(&out, 1, &of(false), None).is_ok(), varchar, "varchar(2): {value:?}");
+            assert_eq!(output(&out, 1, &of(true), None).is_ok(), bpchar, "char(2): {value:?}");
+        }
+    }
+
+    #[test]
+    fn a_filter_says_yes_or_no_once_a_row() {
+        assert!(keep(&[0, 1, 1], 3).is_ok());
+        assert!(keep(&[], 0).is_ok());
+        for answer in [&[0, 1][..], &[0, 1, 1, 1], &[0, 2, 1], &[0, 255, 1]] {
+            assert_eq!(keep(answer, 3).err().map(|error| error.kind()), Some(Kind::GuestOutput), "{answer:?}");
+        }
+    }
 }

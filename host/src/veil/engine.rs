@@ -1,7 +1,7 @@
 //! The WebAssembly engine, set once, and the clock that backs its deadlines.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ pub struct Sandbox(Arc<Inner>);
 struct Inner {
     engine: Engine,
     limits: GuestLimits,
-    ticker: Option<(Sender<()>, JoinHandle<()>)>,
+    ticker: Option<(SyncSender<()>, JoinHandle<()>)>,
 }
 
 impl Sandbox {
@@ -89,7 +89,8 @@ impl Sandbox {
     /// # Errors
     /// [`Kind::Internal`] when the platform has no compiler or no thread can be started.
     pub fn new(limits: GuestLimits) -> Result<Sandbox> {
-        let engine = Engine::new(&config()).map_err(|_| Error::new(Kind::Internal, "setting up the WebAssembly engine"))?;
+        let engine =
+            Engine::new(&config()).map_err(|_| Error::new(Kind::Internal, "setting up the WebAssembly engine"))?;
         let ticker = start_ticker(&engine)?;
         Ok(Sandbox(Arc::new(Inner { engine, limits, ticker: Some(ticker) })))
     }
@@ -139,8 +140,8 @@ fn config() -> Config {
     config
 }
 
-fn start_ticker(engine: &Engine) -> Result<(Sender<()>, JoinHandle<()>)> {
-    let (stop, stopped) = channel::<()>();
+fn start_ticker(engine: &Engine) -> Result<(SyncSender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = sync_channel::<()>(0);
     let engine = engine.weak();
     let tick = move || {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {

@@ -39,8 +39,10 @@ impl Guest {
         let mut linker = Linker::new(sandbox.engine());
         sealed::define(sandbox.engine(), &component, &mut linker).map_err(refused)?;
         let template = linker.instantiate_pre(&component);
-        let template = template.map_err(|_| refused(Refusal::Import("a WASI interface of another shape".to_owned())))?;
-        let mut guest = Guest { name: name.to_owned(), digest, sandbox: sandbox.clone(), template, functions: Vec::new() };
+        let template =
+            template.map_err(|_| refused(Refusal::Import("a WASI interface of another shape".to_owned())))?;
+        let mut guest =
+            Guest { name: name.to_owned(), digest, sandbox: sandbox.clone(), template, functions: Vec::new() };
         guest.functions = guest.describe()?;
         Ok(Arc::new(guest))
     }

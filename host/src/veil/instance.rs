@@ -144,17 +144,7 @@ impl Instance {
     /// The kind of trap or limit; [`Kind::GuestRefused`] when an export is missing or has another type.
     pub(super) fn start(sandbox: &Sandbox, template: &InstancePre<HostState>) -> Result<Instance> {
         let limits = *sandbox.limits();
-        let state = HostState {
-            memory_bytes: 0,
-            memory_bytes_max: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
-            table_elements: 0,
-            sealed_calls: 0,
-            discarded_bytes: 0,
-        };
-        let mut store = Store::new(sandbox.engine(), state);
-        store.limiter(|state| state);
-        store.set_max_component_handles(HANDLES_MAX);
-        arm(&mut store, &limits, START_ROWS, HOST_BYTES)?;
+        let mut store = new_store(sandbox)?;
         let instance = template.instantiate(&mut store).map_err(|error| failure(&error).within("starting"))?;
         let exports = Exports::find(&mut store, &instance);
         let exports = exports.map_err(|refusal| Error::new(Kind::GuestRefused, "").because(refusal))?;
@@ -177,14 +167,14 @@ impl Instance {
     /// # Errors
     /// [`Kind::GuestBind`] when the guest refuses the binding, else the kind of trap or limit.
     pub(super) fn bind(mut self, kind: FunctionKind, binding: &BindingInfo) -> Result<(Instance, Bound, Guarantees)> {
-        debug_assert!(!binding.inputs.is_empty() || kind == FunctionKind::Mask);
         arm(&mut self.store, &self.limits, START_ROWS, HOST_BYTES)?;
         let bind = match kind {
             FunctionKind::Mask => self.exports.mask_bind,
             FunctionKind::Filter => self.exports.filter_bind,
         };
         let bind = bind.typed::<(BindingInfo,), BindReturn>(&self.store).map_err(|error| failure(&error))?;
-        let (answer,) = bind.call(&mut self.store, (binding.clone(),)).map_err(|error| failure(&error).within("bind"))?;
+        let (answer,) =
+            bind.call(&mut self.store, (binding.clone(),)).map_err(|error| failure(&error).within("bind"))?;
         let handle = answer.map_err(|text| Error::new(Kind::GuestBind, "").because(BindRefusal(printable(&text))))?;
         let guarantees = match kind {
             FunctionKind::Filter => Guarantees::default(),
@@ -282,6 +272,23 @@ fn find_func(
     let index = instance.get_export_index(&mut *store, Some(policy), name);
     let func = index.and_then(|index| instance.get_func(&mut *store, index));
     func.ok_or_else(|| Refusal::ExportType(name.to_owned()))
+}
+
+/// A store with every limit set, for one instance and no more: what an instance leaves behind goes with its store.
+pub(super) fn new_store(sandbox: &Sandbox) -> Result<Store<HostState>> {
+    let limits = sandbox.limits();
+    let state = HostState {
+        memory_bytes: 0,
+        memory_bytes_max: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
+        table_elements: 0,
+        sealed_calls: 0,
+        discarded_bytes: 0,
+    };
+    let mut store = Store::new(sandbox.engine(), state);
+    store.limiter(|state| state);
+    store.set_max_component_handles(HANDLES_MAX);
+    arm(&mut store, limits, START_ROWS, HOST_BYTES)?;
+    Ok(store)
 }
 
 /// Sets every limit of the next call anew. What the last call left over is not trusted: fuel burnt before a trap is not charged.

@@ -13,8 +13,8 @@ use super::fingerprint::Fingerprint;
 use super::guest::Guest;
 use super::instance::{Bound, Instance};
 use crate::config::{
-    Decision, Diagnostic, Diagnostics, Digest, FingerprintInputs, KeyCheckValue, KeyMaterial, Policy, Rest, Span, TableName,
-    TablePolicy, nearest,
+    Decision, Diagnostic, Diagnostics, Digest, FingerprintInputs, KeyCheckValue, KeyMaterial, Policy, Rest, Span,
+    TableName, TablePolicy, nearest,
 };
 use crate::error::{Error, Kind, Result};
 use crate::relation::{Column, Table};
@@ -88,7 +88,11 @@ impl Veil {
         }
         for policy in parts.policy.tables.values() {
             if !parts.tables.iter().any(|table| table.name == policy.table.value) {
-                planner.error(field(&policy.table), policy.table.span, format!("the job has no table {}", policy.table.value));
+                planner.error(
+                    field(&policy.table),
+                    policy.table.span,
+                    format!("the job has no table {}", policy.table.value),
+                );
             }
         }
         planner.diagnostics.sort();
@@ -175,8 +179,11 @@ impl<'a> Planner<'a> {
             let path = format!("{path}.columns.{}", column.column.value);
             match &column.decision {
                 Decision::Pass | Decision::Null => {
-                    let Some(position) = self.column(table, &path, &column.column.value, column.column.span) else { continue };
-                    let plan = if matches!(column.decision, Decision::Pass) { ColumnPlan::Pass } else { ColumnPlan::Null };
+                    let Some(position) = self.column(table, &path, &column.column.value, column.column.span) else {
+                        continue;
+                    };
+                    let plan =
+                        if matches!(column.decision, Decision::Pass) { ColumnPlan::Pass } else { ColumnPlan::Null };
                     self.check_null(&table.columns[position], plan, &path, column.span);
                     self.decide(&mut decided, table, position, plan, &path, column.span);
                 }
@@ -206,12 +213,15 @@ impl<'a> Planner<'a> {
     /// A column by its exact name.
     pub(super) fn column(&mut self, table: &Table, path: &str, name: &str, span: Span) -> Option<usize> {
         let position = table.column(name);
-        if position.is_none() {
+        // Of a table that changed its shape, each shape has the columns that it has; the policy is written for the latest.
+        let elsewhere = |other: &Arc<Table>| other.relation_id == table.relation_id && other.column(name).is_some();
+        if position.is_none() && !self.parts.tables.iter().any(elsewhere) {
             let message = format!("{} has no column `{name}`, or generates it", table.name);
             let names = table.columns.iter().map(|column| column.name.as_str());
-            let remedy = nearest(name, names).map_or("names are exact, upper and lower case included".to_owned(), |near| {
-                format!("did you mean `{near}`?")
-            });
+            let remedy = nearest(name, names)
+                .map_or("names are exact, upper and lower case included".to_owned(), |near| {
+                    format!("did you mean `{near}`?")
+                });
             self.error_with_remedy(path.to_owned(), span, message, &remedy);
         }
         position

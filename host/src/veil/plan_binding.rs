@@ -128,7 +128,8 @@ impl Planner<'_> {
             }
         };
         let describe = |position: &usize| column_info(&table.columns[*position]);
-        let granted = (0..table.columns.len()).filter(|position| inputs.contains(position) || outputs.contains(position));
+        let granted =
+            (0..table.columns.len()).filter(|position| inputs.contains(position) || outputs.contains(position));
         Some(BindingInfo {
             function: binding.function.value.function.clone(),
             table: TableInfo {
@@ -192,7 +193,9 @@ impl Planner<'_> {
         let has_keys = table.replica_identity != ReplicaIdentity::Full;
         for column in outputs.iter().map(|position| &table.columns[*position]) {
             let identifies = column.identity && has_keys;
-            if identifies && let Some(input) = inputs.iter().map(|each| &table.columns[*each]).find(|each| !each.identity) {
+            if identifies
+                && let Some(input) = inputs.iter().map(|each| &table.columns[*each]).find(|each| !each.identity)
+            {
                 wrong.push(format!(
                     "`{name}` writes identity column `{}` and reads `{}`, which old keys do not hold",
                     column.name, input.name

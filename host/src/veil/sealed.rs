@@ -92,9 +92,8 @@ fn define_item(
             let bare = interface.split_once('@').map_or(interface, |(bare, _)| bare);
             let answer = answer(bare, name);
             let full = format!("{bare}#{name}");
-            target.func_new(name, move |store, _, parameters, results| {
-                respond(store, answer, &full, parameters, results)
-            })
+            target
+                .func_new(name, move |store, _, parameters, results| respond(store, answer, &full, parameters, results))
         }
         _ => Ok(()),
     }
@@ -186,9 +185,7 @@ fn respond(
         Answer::Trap => return Err(refused().into()),
         Answer::EmptyList => Val::List(Vec::new()),
         Answer::Absent => Val::Option(None),
-        Answer::Handle => {
-            Val::Resource(ResourceAny::try_from_resource(Resource::<Sealed>::new_own(0), &mut store)?)
-        }
+        Answer::Handle => Val::Resource(ResourceAny::try_from_resource(Resource::<Sealed>::new_own(0), &mut store)?),
         Answer::EmptyText => Val::String(String::new()),
         Answer::Ok => Val::Result(Ok(None)),
         Answer::Discard => {
@@ -200,10 +197,9 @@ fn respond(
         Answer::Room => Val::Result(Ok(Some(Box::new(Val::U64(STREAM_ROOM_BYTES))))),
         Answer::Closed => Val::Result(Err(Some(Box::new(Val::Variant("closed".to_owned(), None))))),
         Answer::Number(number) => Val::U64(number),
-        Answer::Epoch => Val::Record(vec![
-            ("seconds".to_owned(), Val::U64(0)),
-            ("nanoseconds".to_owned(), Val::U32(0)),
-        ]),
+        Answer::Epoch => {
+            Val::Record(vec![("seconds".to_owned(), Val::U64(0)), ("nanoseconds".to_owned(), Val::U32(0))])
+        }
         Answer::FixedBytes => match parameters.first() {
             Some(Val::U64(length)) if *length <= RANDOM_BYTES_MAX => {
                 Val::List((0..*length).map(|_| Val::U8(RANDOM_BYTE)).collect())
@@ -231,7 +227,60 @@ fn respond(
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
     use super::*;
+    use crate::veil::engine::{GuestLimits, Sandbox};
+    use crate::veil::instance::new_store;
+
+    /// Calls the sealed WASI and tells what it heard.
+    const CURIOUS: &str = r#"(component
+        (import "wasi:random/random@0.2.3" (instance $random (export "get-random-u64" (func (result u64)))))
+        (import "wasi:clocks/monotonic-clock@0.2.3" (instance $clock (export "now" (func (result u64)))))
+        (import "wasi:cli/exit@0.2.3" (instance $exit (export "exit" (func (param "status" (result))))))
+        (core func $random (canon lower (func $random "get-random-u64")))
+        (core func $now (canon lower (func $clock "now")))
+        (core func $exit (canon lower (func $exit "exit")))
+        (core module $code
+            (import "wasi" "random" (func $random (result i64)))
+            (import "wasi" "now" (func $now (result i64)))
+            (import "wasi" "exit" (func $exit (param i32)))
+            (func (export "random") (result i64) call $random)
+            (func (export "now") (result i64) call $now)
+            (func (export "exit") i32.const 0 call $exit)
+            (func (export "flood") (loop call $now drop br 0)))
+        (core instance $code (instantiate $code (with "wasi" (instance
+            (export "random" (func $random)) (export "now" (func $now)) (export "exit" (func $exit))))))
+        (func (export "random") (result u64) (canon lift (core func $code "random")))
+        (func (export "now") (result u64) (canon lift (core func $code "now")))
+        (func (export "exit") (canon lift (core func $code "exit")))
+        (func (export "flood") (canon lift (core func $code "flood"))))"#;
+
+    #[test]
+    fn nothing_comes_in_and_nothing_happens() {
+        let sandbox = Sandbox::new(GuestLimits::default()).unwrap();
+        let component = Component::new(sandbox.engine(), wat::parse_str(CURIOUS).unwrap()).unwrap();
+        let mut linker = Linker::new(sandbox.engine());
+        define(sandbox.engine(), &component, &mut linker).unwrap();
+        let start = || {
+            let mut store = new_store(&sandbox).unwrap();
+            let instance = linker.instantiate(&mut store, &component).unwrap();
+            (store, instance)
+        };
+        for (name, expected) in [("random", 0x5a5a_5a5a_5a5a_5a5a), ("now", 0)] {
+            let (mut store, instance) = start();
+            let function = instance.get_typed_func::<(), (u64,)>(&mut store, name).unwrap();
+            for _ in 0..3 {
+                assert_eq!(function.call(&mut store, ()).unwrap(), (expected,), "{name} is the same at every call");
+            }
+        }
+        for (name, called) in [("exit", "wasi:cli/exit#exit"), ("flood", "wasi:clocks/monotonic-clock#now")] {
+            let (mut store, instance) = start();
+            let function = instance.get_typed_func::<(), ()>(&mut store, name).unwrap();
+            let error = function.call(&mut store, ()).unwrap_err();
+            assert_eq!(error.downcast_ref::<SealedCall>().map(|call| call.0.as_str()), Some(called), "{name}");
+        }
+    }
 
     #[test]
     fn only_wasi_two_is_offered() {

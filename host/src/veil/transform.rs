@@ -73,7 +73,10 @@ impl Veil {
         instances.inputs.reset(plan.table.columns.len());
         let table = |error: Error| error.within(format!("table {}", plan.table.name));
         for filter in plan.filters.iter().filter(|_| !is_key) {
-            let kept = self.call(instances, filter, |instance, inputs| filter.keep(instance, source, inputs));
+            let kept = match source.rows() {
+                0 => Ok(Vec::new()),
+                _ => self.call(instances, filter, |instance, inputs| filter.keep(instance, source, inputs)),
+            };
             let kept = kept.map_err(table)?;
             match &mut masked.keep {
                 None => masked.keep = Some(kept),

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -19,14 +19,18 @@ use crate::error::{Error, Kind, Result};
 use crate::row::RawBatch;
 use crate::window::RawWindow;
 
+/// Batches that wait for a worker. Far more than windows and copy sessions submit ahead; who reaches it has lost count of its
+/// budget, and is refused rather than let grow.
+const QUEUE_MAX: usize = 4096;
+
 type Task = Box<dyn FnOnce(&Veil, &mut WorkerInstances) + Send>;
 
 /// A fixed number of threads, each with instances of its own.
 ///
-/// The queue has no bound of its own: whoever submits holds a share of the memory budget for each batch, and waits for it before.
-/// The threads end when the pool is dropped and the queue is empty.
+/// Whoever submits holds a share of the memory budget for each batch, and has waited for it before: that bounds the queue in
+/// practice. The threads end when the pool is dropped and the queue is empty.
 pub struct VeilPool {
-    queue: Sender<Task>,
+    queue: SyncSender<Task>,
     veil: Arc<Veil>,
 }
 
@@ -36,7 +40,7 @@ impl VeilPool {
     /// # Errors
     /// [`Kind::Internal`] when a thread cannot be started.
     pub fn new(veil: Arc<Veil>, workers: usize) -> Result<VeilPool> {
-        let (queue, tasks) = channel::<Task>();
+        let (queue, tasks) = sync_channel::<Task>(QUEUE_MAX);
         let tasks = Arc::new(Mutex::new(tasks));
         for number in 0..workers.max(1) {
             let (veil, tasks) = (Arc::clone(&veil), Arc::clone(&tasks));
@@ -79,22 +83,37 @@ impl VeilPool {
             // Nobody waits any more when the job is stopping.
             let _ = answer.send(done);
         });
-        // If no worker is left the task is dropped, and with it `answer`: the pending side sees that.
-        let _ = self.queue.send(task);
-        Pending(pending)
+        match self.queue.try_send(task) {
+            Ok(()) => Pending::waiting(pending),
+            Err(TrySendError::Full(_)) => Pending::refused("the guests' queue is full"),
+            Err(TrySendError::Disconnected(_)) => Pending::refused("no guest worker is left"),
+        }
     }
 }
 
 /// An answer to come.
-pub struct Pending<T>(oneshot::Receiver<Result<T>>);
+pub struct Pending<T>(std::result::Result<oneshot::Receiver<Result<T>>, &'static str>);
+
+impl<T> Pending<T> {
+    fn waiting(answer: oneshot::Receiver<Result<T>>) -> Self {
+        Pending(Ok(answer))
+    }
+
+    fn refused(why: &'static str) -> Self {
+        Pending(Err(why))
+    }
+}
 
 impl<T> Future for Pending<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        Pin::new(&mut self.0).poll(context).map(|answer| {
-            answer.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a guest worker is gone")))
-        })
+        match &mut self.0 {
+            Err(why) => Poll::Ready(Err(Error::new(Kind::Internal, *why))),
+            Ok(answer) => Pin::new(answer)
+                .poll(context)
+                .map(|answer| answer.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "a guest worker is gone")))),
+        }
     }
 }
 
