@@ -217,8 +217,9 @@ fn changes_that_do_not_concern_rows() -> Result<()> {
     let drift = Drift::new(Major::V15, "harmless")?;
     drift.pair.source.execute(
         "alter table t alter name set default 'd', alter email set storage external, alter id set statistics 50; create index on t (name); \
-         comment on table t is 'x'; analyze t; vacuum t",
+         comment on table t is 'x'; analyze t",
     )?;
+    drift.pair.source.execute("vacuum full t")?;
     drift.pair.source.execute("insert into t (id, email) values (100, 'after@example.com'); update t set amount = 1 where id = 4")?;
     drift.job.succeed(&["run", "--once"])?;
     drift.check(&["email"])

@@ -79,6 +79,10 @@ const DECEIVE: &[Misdeed] = &[
     misdeed("count-rows", 0, &["GuestNotDeterministic"]),
     misdeed("count-batch", 0, &["GuestNotDeterministic"]),
     Misdeed { column: "varchar(60)", ..misdeed("lengthen", 0, OUTPUT) },
+];
+
+/// Filters. What a filter dropped is nowhere to be seen, so another one needs a new snapshot.
+const FILTERS: &[Misdeed] = &[
     misdeed("keep-maybe", 0, OUTPUT),
     misdeed("keep-too-few", 0, OUTPUT),
     misdeed("keep-too-many", 0, OUTPUT),
@@ -92,13 +96,8 @@ impl Misdeed {
     /// A table's entry in the policy: misbehaving, or mended.
     fn policy(&self, table: usize, mended: bool) -> String {
         let (function, number) = (self.function, self.number);
-        let keep = format!("keep: {{ filter: hostile/{function}, columns: [v], n: {number} }}, ");
-        let rules = match (function.starts_with("keep-"), mended) {
-            (_, true) => "columns: { v: { mask: standard/hash, key: people } }".to_owned(),
-            (true, false) => format!("{keep}columns: {{ v: {{ mask: standard/hash, key: people }} }}"),
-            (false, false) => format!("columns: {{ v: {{ mask: hostile/{function}, n: {number} }} }}"),
-        };
-        format!("  public.t{table}: {{ {rules}, rest: pass }}\n")
+        let rule = if mended { "mask: standard/hash, key: people".to_owned() } else { format!("mask: hostile/{function}, n: {number}") };
+        format!("  public.t{table}: {{ columns: {{ v: {{ {rule} }} }}, rest: pass }}\n")
     }
 }
 
@@ -193,6 +192,31 @@ fn single(pair: &Pair, component: &str, rule: &str, column: &str, rows: &str) ->
 }
 
 const ROWS: &str = "insert into t select i, 'canary-hostile-' || i from generate_series(1, 5000) i";
+
+/// Each filter halts the job; with another one, or none, a new snapshot goes on.
+#[test]
+fn filters_that_misbehave() -> Result<()> {
+    for filter in FILTERS {
+        let pair = Pair::of(Major::V18, "filters")?;
+        let job = single(&pair, pgveil_artifacts::HOSTILE.path, "mask: standard/hash, key: people", "text", "select 1")?;
+        let plain = format!("{}  public.t: {{ columns: {{ v: {{ mask: standard/hash, key: people }} }}, rest: pass", head(pgveil_artifacts::HOSTILE.path));
+        job.write_policy(&format!("{plain}, keep: {{ filter: hostile/{}, columns: [v] }} }}\n", filter.function))?;
+        let job = job.sections("schema: { mode: existing }\nsafety: { audit_percent: 100 }\n")?;
+        job.succeed(&["bootstrap", "--once"])?;
+        pair.source.execute("insert into t select i, 'canary-hostile-' || i from generate_series(1, 3) i")?;
+        let finished = job.start_with(&["--log", "trace", "run", "--once"], &[])?.wait(pgveil_tests::wait::LONG)?;
+        let record = halted(&finished, 6, &pair.target, "ERROR", filter.kinds).map_err(|error| format!("{}: {error}", filter.function))?;
+        assert!(record.reason.contains("public.t") && record.reason.contains(filter.function), "{record:?}");
+        assert!(!format!("{finished}{record:?}").contains("canary"), "a value is shown: {finished}");
+        assert_eq!(pair.target.value("select count(*) from t")?, "0");
+        job.write_policy(&format!("{plain} }}\n"))?;
+        let other = job.run(&["run", "--once"])?;
+        halted(&other, 4, &pair.target, "RESYNC_REQUIRED", &["FingerprintChanged"])?;
+        job.succeed(&["bootstrap", "--restart-snapshot", "--once"])?;
+        assert_eq!(pair.target.value("select count(*) from t")?, "3");
+    }
+    Ok(())
+}
 
 /// In the snapshot: the copy is taken back, its slot too; a mended guest copies.
 #[test]

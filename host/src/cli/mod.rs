@@ -83,6 +83,15 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
     let entered = runtime.enter();
     let stop = signals::stop_on_signals()?;
     drop(entered);
+    // Before anything takes time: a signal from now on ends the command in order, with exit code 0.
+    let stop = match command {
+        Command::Bootstrap(_) | Command::Run(_) => {
+            let _context = runtime.enter();
+            Some(signals::stop_on_signals()?)
+        }
+        _ => None,
+    };
+    let stop = || stop.ok_or_else(|| Error::new(Kind::Internal, "a command that streams without a stop"));
     // Compiling guests blocks, so it comes before anything else runs.
     let prepared = Prepared::new(configuration)?;
     let ended = runtime.block_on(async {
@@ -98,6 +107,9 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
                 let options = resume::Options { once: options.once, accept_policy_change: options.accept_policy_change };
                 resume::run(prepared, options, stop).await.map(|()| ExitCode::SUCCESS)
             }
+                bootstrap::bootstrap(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
+            }
+            Command::Run(options) => resume::run(prepared, options.once, stop()?).await.map(|()| ExitCode::SUCCESS),
             Command::Completions { .. } => Ok(ExitCode::SUCCESS),
         }
     });

@@ -85,13 +85,18 @@ async fn empty(target: &mut Session, tables: &[TableRecord]) -> Result<()> {
 }
 
 /// Takes back a bootstrap that did not finish: the slot, so that the source keeps no WAL for nobody. The reason stays.
-/// `false` when nothing was recorded, so that nothing was made either.
+/// `false` when nothing was recorded, so that nothing was made either; or when the copy is whole after all, and only the answer
+/// to its last commit was lost: `run` then goes on, and needs the slot.
 ///
 /// # Errors
 /// When the slot could not be dropped; the record then still names it, and `cleanup` drops it.
 pub async fn undo(prepared: &Prepared, reason: &Error) -> Result<bool> {
     let mut target = Session::connect(&prepared.target, "undo").await?;
     let Some(record) = JobRecord::read(&mut target, prepared.job_id()).await? else { return Ok(false) };
+    if record.applied_lsn.is_some() {
+        JobRecord::halt(&mut target, prepared.job_id(), reason).await?;
+        return Ok(false);
+    }
     let dropped = slot::drop_owned(&prepared.source, &record.identity).await;
     JobRecord::halt(&mut target, prepared.job_id(), reason).await?;
     dropped?;
