@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
 #![expect(unreachable_pub, reason = "modules of one binary: `pub` says what a module offers the others")]
 
-mod check;
 mod bootstrap;
+mod check;
 mod continuity;
 mod docs;
 mod drift;
@@ -18,8 +18,8 @@ mod names;
 mod policies;
 mod scenario;
 mod schema;
-mod support;
 mod session;
+mod support;
 mod tidy;
 mod transactions;
 mod values;
