@@ -126,7 +126,7 @@ kinds! {
     /// Not the server that the snapshot came from.
     SourceChanged => Halt, ResyncRequired, 4, "the source is not the one that the checkpoint belongs to", "Point the job at the original source, or `pgveil bootstrap --restart-snapshot`.";
     /// The rules that masked the copied rows changed.
-    FingerprintChanged => Halt, ResyncRequired, 4, "policy, guest or key changed since the rows were copied", "Put the former policy, guests and keys back, or `pgveil bootstrap --restart-snapshot`.";
+    FingerprintChanged => Halt, ResyncRequired, 4, "policy, guest or key changed since the rows were copied", "Put the former policy, guests and keys back, or `pgveil bootstrap --restart-snapshot`, or, if rows may stay as they were masked, `pgveil run --accept-policy-change`.";
 
     // === changes that cannot be followed: exit 5 ===
     /// A relation changed.

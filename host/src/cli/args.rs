@@ -101,6 +101,10 @@ pub struct Run {
     /// Stop once all that the source had committed at the start is applied
     #[arg(long)]
     pub once: bool,
+
+    /// Go on under a changed policy, guest or key: rows that are in the target stay as the former one masked them
+    #[arg(long)]
+    pub accept_policy_change: bool,
 }
 
 /// What `cleanup` takes.
@@ -129,7 +133,10 @@ mod tests {
     #[test]
     fn commands_are_read() {
         assert_eq!(command("pgveil check").ok(), Some(Command::Check));
-        assert_eq!(command("pgveil run --once").ok(), Some(Command::Run(Run { once: true })));
+        assert_eq!(
+            command("pgveil run --once").ok(),
+            Some(Command::Run(Run { once: true, accept_policy_change: false }))
+        );
         assert_eq!(
             command("pgveil --config a.yaml bootstrap --restart-snapshot").ok(),
             Some(Command::Bootstrap(Bootstrap { once: false, restart_snapshot: true }))

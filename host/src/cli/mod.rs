@@ -79,6 +79,15 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
         .enable_all()
         .build()
         .map_err(|error| Error::new(Kind::Internal, "starting the runtime").because(error))?;
+    // Before anything takes time: a signal from now on ends the command in order, with exit code 0.
+    let stop = match command {
+        Command::Bootstrap(_) | Command::Run(_) => {
+            let _context = runtime.enter();
+            Some(signals::stop_on_signals()?)
+        }
+        _ => None,
+    };
+    let stop = || stop.ok_or_else(|| Error::new(Kind::Internal, "a command that streams without a stop"));
     // Compiling guests blocks, so it comes before anything else runs.
     let prepared = Prepared::new(configuration)?;
     let ended = runtime.block_on(async {
@@ -87,10 +96,18 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
             Command::Status => status::run(&prepared, output).await,
             Command::Cleanup(_) => cleanup::run(&prepared, output).await,
             Command::Bootstrap(options) => {
-                let options = bootstrap::Options { restart: options.restart_snapshot, once: options.once, style: Style::choose(output.json()) };
-                bootstrap::bootstrap(prepared, options, signals::stop_on_signals()?).await.map(|()| ExitCode::SUCCESS)
+                let options = bootstrap::Options {
+                    restart: options.restart_snapshot,
+                    once: options.once,
+                    style: Style::choose(output.json()),
+                };
+                bootstrap::bootstrap(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
             }
-            Command::Run(options) => resume::run(prepared, options.once, signals::stop_on_signals()?).await.map(|()| ExitCode::SUCCESS),
+            Command::Run(options) => {
+                let options =
+                    resume::Options { once: options.once, accept_policy_change: options.accept_policy_change };
+                resume::run(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
+            }
             Command::Completions { .. } => Ok(ExitCode::SUCCESS),
         }
     });

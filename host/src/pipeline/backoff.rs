@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::error::Error;
+use crate::stop::Stop;
+
 /// An attempt that lived this long was a success: the next failure is a new one.
 const HEALTHY: Duration = Duration::from_secs(60);
 
@@ -27,6 +30,16 @@ impl Backoff {
         let wait = self.next;
         self.next = self.next.saturating_mul(2).min(self.longest);
         wait
+    }
+
+    /// Tells of a failure that is tried again, and waits. False when somebody asked to stop meanwhile.
+    pub(crate) async fn wait(&mut self, error: &Error, lived: Duration, stop: &mut Stop) -> bool {
+        let wait = self.after(lived);
+        tracing::warn!(kind = error.kind().name(), error = %error, wait_ms = wait.as_millis() as u64, "will connect again");
+        tokio::select! {
+            () = tokio::time::sleep(wait) => true,
+            () = stop.wait() => false,
+        }
     }
 }
 

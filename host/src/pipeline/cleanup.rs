@@ -58,12 +58,21 @@ async fn drop_schema_if_unused(target: &mut Session) -> Result<bool> {
 ///
 /// # Errors
 /// What either server refuses.
-pub async fn discard(target: &mut Session, source: &Endpoint, record: &JobRecord, notice: &(dyn Fn(String) + Sync)) -> Result<()> {
+pub async fn discard(
+    target: &mut Session,
+    source: &Endpoint,
+    record: &JobRecord,
+    notice: &(dyn Fn(String) + Sync),
+) -> Result<()> {
     match slot::drop_owned(source, &record.identity).await {
         Ok(true) => notice(format!("dropped slot {}", record.identity.slot)),
         Ok(false) => {}
         Err(error) if error.kind() == Kind::SourceChanged => {
-            notice(format!("slot {} was not dropped, for the source is not the former one ({}); drop it there by hand", record.identity.slot, error.place()));
+            notice(format!(
+                "slot {} was not dropped, for the source is not the former one ({}); drop it there by hand",
+                record.identity.slot,
+                error.place()
+            ));
         }
         Err(error) => return Err(error),
     }
@@ -81,17 +90,26 @@ async fn empty(target: &mut Session, tables: &[TableRecord]) -> Result<()> {
         return Ok(());
     }
     let names: Vec<String> = there.keys().map(|name| format!("only {}", name.quoted())).collect();
-    target.batch(&format!("truncate {}", names.join(", "))).await.map_err(|error| error.within("emptying the job's tables")).map(|_| ())
+    target
+        .batch(&format!("truncate {}", names.join(", ")))
+        .await
+        .map_err(|error| error.within("emptying the job's tables"))
+        .map(|_| ())
 }
 
 /// Takes back a bootstrap that did not finish: the slot, so that the source keeps no WAL for nobody. The reason stays.
-/// `false` when nothing was recorded, so that nothing was made either.
+/// `false` when nothing was recorded, so that nothing was made either; or when the copy is whole after all, and only the answer
+/// to its last commit was lost: `run` then goes on, and needs the slot.
 ///
 /// # Errors
 /// When the slot could not be dropped; the record then still names it, and `cleanup` drops it.
 pub async fn undo(prepared: &Prepared, reason: &Error) -> Result<bool> {
     let mut target = Session::connect(&prepared.target, "undo").await?;
     let Some(record) = JobRecord::read(&mut target, prepared.job_id()).await? else { return Ok(false) };
+    if record.applied_lsn.is_some() {
+        JobRecord::halt(&mut target, prepared.job_id(), reason).await?;
+        return Ok(false);
+    }
     let dropped = slot::drop_owned(&prepared.source, &record.identity).await;
     JobRecord::halt(&mut target, prepared.job_id(), reason).await?;
     dropped?;

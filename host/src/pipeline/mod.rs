@@ -2,6 +2,7 @@
 
 mod backoff;
 pub mod bootstrap;
+mod changes;
 pub mod cleanup;
 pub mod copy;
 pub mod masking;

@@ -17,6 +17,7 @@ use crate::postgres::{Endpoint, Session, Side};
 use crate::relation::Table;
 use crate::schema::{DumpTool, HiddenColumns, ToolEnvironment};
 use crate::source::schema::{SourceCatalog, read_tables};
+use crate::source::shape::Decisions;
 use crate::source::snapshot::BatchLimits;
 
 use super::masking::{Masking, Materials, restricted};
@@ -142,6 +143,13 @@ impl Prepared {
         usize::try_from(self.configuration.job.limits.guest_workers).unwrap_or(1)
     }
 
+    /// The first and the longest wait between two attempts to connect.
+    #[must_use]
+    pub fn reconnect(&self) -> (Duration, Duration) {
+        let safety = &self.configuration.job.safety;
+        (safety.reconnect_first, safety.reconnect_longest)
+    }
+
     /// Finds `pg_dump`.
     ///
     /// # Errors
@@ -173,6 +181,12 @@ impl Prepared {
         self.materials.plan(&policy, &self.configuration.job, earlier)
     }
 
+    /// Digests of what the policy decides for a table.
+    #[must_use]
+    pub fn decisions(&self, table: &Table) -> Decisions {
+        self.materials.decisions(&self.configuration.policy, table)
+    }
+
     /// The tables of the job that the catalogue has.
     #[must_use]
     pub fn tables_of(&self, catalog: &SourceCatalog) -> Vec<Arc<Table>> {
@@ -183,7 +197,13 @@ impl Prepared {
     ///
     /// # Errors
     /// When the guests' threads cannot be started.
-    pub fn stream(&self, masking: &Masking, tables: Vec<Arc<Table>>, vitals: Arc<Vitals>, until: Option<Lsn>) -> Result<Stream> {
+    pub fn stream(
+        &self,
+        masking: &Masking,
+        tables: Vec<Arc<Table>>,
+        vitals: Arc<Vitals>,
+        until: Option<Lsn>,
+    ) -> Result<Stream> {
         let job = &self.configuration.job;
         Ok(Stream {
             job_id: self.job_id().to_owned(),
@@ -196,7 +216,7 @@ impl Prepared {
             pool: masking.pool(self.guest_workers())?,
             fingerprint: masking.fingerprint(),
             inflight_bytes: job.limits.max_inflight.bytes(),
-            reconnect: (job.safety.reconnect_first, job.safety.reconnect_longest),
+            reconnect: self.reconnect(),
             vitals,
             until,
         })
@@ -260,7 +280,9 @@ impl Prepared {
 /// A policy that does not fit, as findings: one for each thing that is wrong.
 fn refusals(error: &Error) -> Vec<Finding> {
     let found = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Diagnostics>());
-    let Some(found) = found else { return vec![Finding::fail("policy-plan", "policy", error.to_string(), error.kind().remedy())] };
+    let Some(found) = found else {
+        return vec![Finding::fail("policy-plan", "policy", error.to_string(), error.kind().remedy())];
+    };
     let finding = |found: &Diagnostic| {
         let subject = if found.field.is_empty() { "policy" } else { found.field.as_str() };
         let remedy = found.remedy.clone().unwrap_or_else(|| error.kind().remedy().to_owned());

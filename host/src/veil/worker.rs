@@ -128,3 +128,62 @@ fn work(veil: &Veil, tasks: &Mutex<Receiver<Task>>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::{SourceFile, TableName, parse_policy};
+    use crate::relation::{ReplicaIdentity, Table};
+    use crate::veil::VeilParts;
+
+    fn pool(workers: usize) -> VeilPool {
+        let text = "version: 1\ntables: { public.t: { rest: pass } }\n".to_owned();
+        let policy = parse_policy(SourceFile { path: "policy.yaml".into(), text });
+        let policy = policy.unwrap_or_else(|errors| panic!("{errors}")).value;
+        let table = Table {
+            name: TableName::new("public", "t"),
+            relation_id: 1,
+            replica_identity: ReplicaIdentity::Nothing,
+            columns: Vec::new(),
+        };
+        let (guests, keys) = (BTreeMap::new(), BTreeMap::new());
+        let parts =
+            VeilParts { policy: &policy, tables: &[Arc::new(table)], guests: &guests, keys: &keys, audit_percent: 0.0 };
+        VeilPool::new(Arc::new(Veil::compile(&parts).unwrap()), workers).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_panic_fails_its_task_and_the_worker_goes_on() {
+        let pool = pool(1);
+        let panicking = pool.send(|_, _| -> Result<u8> { panic!("a fault in the host") });
+        let after = pool.send(|_, _| Ok(7));
+        assert_eq!(panicking.await.unwrap_err().kind(), Kind::Internal);
+        assert_eq!(after.await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_rather_than_grows() {
+        let pool = pool(1);
+        let (release, held) = std::sync::mpsc::sync_channel::<()>(0);
+        let first = pool.send(move |_, _| Ok(held.recv().is_ok()));
+        let mut waiting: Vec<Pending<()>> = (0..=QUEUE_MAX + 1).map(|_| pool.send(|_, _| Ok(()))).collect();
+        let last = waiting.pop().unwrap();
+        assert_eq!(last.await.unwrap_err().kind(), Kind::Internal);
+        release.send(()).unwrap();
+        assert!(first.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_is_queued_is_answered_when_the_pool_is_dropped() {
+        let pool = pool(2);
+        let pending: Vec<Pending<usize>> = (0..20).map(|number| pool.send(move |_, _| Ok(number))).collect();
+        drop(pool);
+        for (number, pending) in pending.into_iter().enumerate() {
+            assert_eq!(pending.await.unwrap(), number);
+        }
+    }
+}

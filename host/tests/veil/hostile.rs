@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pgveil::error::{Error, Kind};
 use pgveil::relation::{ReplicaIdentity, Table};
 use pgveil::row::RawBatch;
-use pgveil::veil::{Veil, VeiledBatch, WorkerInstances};
+use pgveil::veil::{Guest, GuestLimits, Sandbox, Veil, VeilParts, VeiledBatch, WorkerInstances};
 
-use crate::support::{C, GUESTS, chain, compile, rows, show, table};
+use crate::support::{C, GUESTS, chain, compile, keys, policy, rows, show, table};
 
 /// A value that must never be seen in an error.
 const CANARY: &str = "canary-7f3d@example.com";
@@ -151,11 +152,11 @@ fn check(label: &str, policy: &str, audit_percent: f64, with_null: bool, ends: &
         }
     };
     if let Some((outcome, kind)) = failed {
-        expect_error(label, &veil, outcome, kind, place);
+        expect_error(label, outcome, kind, place);
     }
 }
 
-fn expect_error(label: &str, _: &Veil, outcome: Result<VeiledBatch, Error>, kind: Kind, place: &str) {
+fn expect_error(label: &str, outcome: Result<VeiledBatch, Error>, kind: Kind, place: &str) {
     let Err(error) = outcome else { panic!("{label}: it passed") };
     let text = chain(&error);
     assert_eq!(error.kind(), kind, "{label}: {text}");
@@ -206,6 +207,23 @@ fn no_misdeed_is_left_out() {
     let tested: BTreeSet<&str> = masks.chain(FILTERS.iter().map(|(name, ..)| *name)).collect();
     let listed: BTreeSet<&str> = GUESTS["hostile"].functions().iter().map(|function| function.name.as_str()).collect();
     assert_eq!(tested, listed);
+}
+
+/// The backstop: fuel without end, and a clock.
+#[test]
+fn a_guest_that_fuel_does_not_end_is_ended_by_its_deadline() {
+    let limits = GuestLimits { fuel_base: u64::MAX, deadline: Duration::from_millis(200), ..GuestLimits::default() };
+    let sandbox = Sandbox::new(limits).unwrap();
+    let hostile = &pgveil_artifacts::HOSTILE;
+    let guests = [("hostile".to_owned(), Guest::load(&sandbox, hostile.name, hostile.component, None).unwrap())].into();
+    let table = secret_table();
+    let (policy, keys, tables) = (policy(&mask("loop", 0)), keys("ab"), [Arc::clone(&table)]);
+    let parts = VeilParts { policy: &policy, tables: &tables, guests: &guests, keys: &keys, audit_percent: 0.0 };
+    let veil = Veil::compile(&parts).unwrap_or_else(|errors| panic!("{errors}"));
+    let begun = Instant::now();
+    let outcome = veil.veil_batch(&mut WorkerInstances::default(), some_rows(&table, true));
+    expect_error("loop", outcome, Kind::GuestDeadline, "");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 #[test]
