@@ -370,7 +370,8 @@ fn arguments(schema: &str) -> Result<String> {
         return Ok(String::new());
     };
     let row = |(name, property): (&String, &serde_json::Value)| {
-        let required = schema["required"].as_array().is_some_and(|required| required.iter().any(|other| other == name.as_str()));
+        let required =
+            schema["required"].as_array().is_some_and(|required| required.iter().any(|other| other == name.as_str()));
         let default = match property.get("default") {
             Some(serde_json::Value::Null) | None if required => "required".to_owned(),
             Some(serde_json::Value::Null) | None => String::new(),
@@ -392,6 +393,10 @@ fn words(property: &serde_json::Value, schema: &serde_json::Value) -> Vec<String
         return words(&schema["$defs"][name], schema);
     }
     let list = |name: &str| property[name].as_array().cloned().unwrap_or_default();
-    let own = list("enum").into_iter().chain(property.get("const").cloned()).filter_map(|word| word.as_str().map(str::to_owned));
-    own.chain(["oneOf", "anyOf", "allOf"].iter().flat_map(|name| list(name)).flat_map(|part| words(&part, schema))).collect()
+    let own = list("enum")
+        .into_iter()
+        .chain(property.get("const").cloned())
+        .filter_map(|word| word.as_str().map(str::to_owned));
+    own.chain(["oneOf", "anyOf", "allOf"].iter().flat_map(|name| list(name)).flat_map(|part| words(&part, schema)))
+        .collect()
 }
