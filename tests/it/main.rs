@@ -1,6 +1,7 @@
 //! The tests on real PostgreSQL clusters. One binary: it links once.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails here has failed")]
+#![expect(unreachable_pub, reason = "modules of one binary: `pub` says what a module offers the others")]
 
 mod check;
 mod bootstrap;

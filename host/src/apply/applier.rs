@@ -41,6 +41,7 @@ const SESSION: &str = "set synchronous_commit = off; set session_replication_rol
      set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3";
 
 /// The writing half.
+#[expect(clippy::disallowed_types, reason = "bounded by the windows in flight, each of which holds its share of the byte budget")]
 pub struct Applier {
     writer: PipelineWriter,
     expectations: mpsc::UnboundedSender<Expectation>,
@@ -65,6 +66,7 @@ impl Applier {
     /// Takes over a session on the target. `filtered` tells which tables the policy filters.
     ///
     /// Returns the reading half as well; both must run, or the pipeline stalls.
+    #[expect(clippy::disallowed_methods, reason = "a bounded queue would deadlock: the server answers only at the end of a window")]
     pub async fn new(
         mut target: Session,
         tables: &[Arc<Table>],
