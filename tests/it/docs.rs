@@ -199,10 +199,10 @@ fn the_readme_runs() -> Result<()> {
     walk("README.md", Major::V18)
 }
 
-#[test]
-fn operations_run() -> Result<()> {
-    walk("docs/operations.md", Major::V15)?;
-    walk("docs/operations.md", Major::V18)
+pgveil_tests::on_every_version! {
+    fn operations_run(major) {
+        walk("docs/operations.md", major)?;
+    }
 }
 
 #[test]
@@ -363,17 +363,40 @@ fn function(function: &pgveil::veil::FunctionInfo) -> Result<String> {
     ))
 }
 
+/// A function's arguments, with what each may be.
 fn arguments(schema: &str) -> Result<String> {
     let schema: serde_json::Value = serde_json::from_str(schema)?;
     let Some(properties) = schema["properties"].as_object().filter(|properties| !properties.is_empty()) else {
         return Ok(String::new());
     };
     let row = |(name, property): (&String, &serde_json::Value)| {
-        let default = property.get("default").map(|default| format!("`{default}`")).unwrap_or_default();
-        let text = property["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
-        format!("| `{name}` | {default} | {text} |\n")
+        let required =
+            schema["required"].as_array().is_some_and(|required| required.iter().any(|other| other == name.as_str()));
+        let default = match property.get("default") {
+            Some(serde_json::Value::Null) | None if required => "required".to_owned(),
+            Some(serde_json::Value::Null) | None => String::new(),
+            Some(default) => format!("`{default}`"),
+        };
+        let text = property["description"].as_str().unwrap_or_default();
+        let words = words(property, &schema).iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let words = if words.is_empty() { words } else { format!(" One of {words}.") };
+        format!("| `{name}` | {default} | {}{words} |\n", text.replace('\n', " ").replace('|', "\\|"))
     };
     Ok("| argument | default | meaning |\n| --- | --- | --- |\n".to_owned()
         + &properties.iter().map(row).collect::<String>()
         + "\n")
+}
+
+/// The words that an argument may be, where it is one of several.
+fn words(property: &serde_json::Value, schema: &serde_json::Value) -> Vec<String> {
+    if let Some(name) = property["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/")) {
+        return words(&schema["$defs"][name], schema);
+    }
+    let list = |name: &str| property[name].as_array().cloned().unwrap_or_default();
+    let own = list("enum")
+        .into_iter()
+        .chain(property.get("const").cloned())
+        .filter_map(|word| word.as_str().map(str::to_owned));
+    own.chain(["oneOf", "anyOf", "allOf"].iter().flat_map(|name| list(name)).flat_map(|part| words(&part, schema)))
+        .collect()
 }
