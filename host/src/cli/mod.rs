@@ -79,10 +79,6 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
         .enable_all()
         .build()
         .map_err(|error| Error::new(Kind::Internal, "starting the runtime").because(error))?;
-    // Heard from the beginning: a signal that comes while guests are compiled is a wish to stop like any other.
-    let entered = runtime.enter();
-    let stop = signals::stop_on_signals()?;
-    drop(entered);
     // Before anything takes time: a signal from now on ends the command in order, with exit code 0.
     let stop = match command {
         Command::Bootstrap(_) | Command::Run(_) => {
@@ -101,15 +97,12 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
             Command::Cleanup(_) => cleanup::run(&prepared, output).await,
             Command::Bootstrap(options) => {
                 let options = bootstrap::Options { restart: options.restart_snapshot, once: options.once, style: Style::choose(output.json()) };
-                bootstrap::bootstrap(prepared, options, stop).await.map(|()| ExitCode::SUCCESS)
+                bootstrap::bootstrap(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
             }
             Command::Run(options) => {
                 let options = resume::Options { once: options.once, accept_policy_change: options.accept_policy_change };
-                resume::run(prepared, options, stop).await.map(|()| ExitCode::SUCCESS)
+                resume::run(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
             }
-                bootstrap::bootstrap(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
-            }
-            Command::Run(options) => resume::run(prepared, options.once, stop()?).await.map(|()| ExitCode::SUCCESS),
             Command::Completions { .. } => Ok(ExitCode::SUCCESS),
         }
     });
