@@ -61,7 +61,10 @@ fn a_slot_that_waits_says_for_whom() -> Result<()> {
         return Ok(());
     }
     let cluster = Cluster::of(Major::V15).start()?;
-    let pair = Pair { source: Database::create(cluster.server(), "waiting_slot")?, target: Database::on_target(Major::V15, "waiting_slot")? };
+    let pair = Pair {
+        source: Database::create(cluster.server(), "waiting_slot")?,
+        target: Database::on_target(Major::V15, "waiting_slot")?,
+    };
     pair.execute("create table t (id int primary key, v text)")?;
     publish(&pair, TABLE)?;
     let job = Job::new(&pair, TABLE, &pass_all(TABLE))?;
