@@ -183,8 +183,8 @@ impl Proof<'_> {
         }
     }
 
-    /// The rules are those that the rows of the target were masked by. Others are taken over only where no row was, or
-    /// where the operator says so.
+    /// The rules are those that the rows of the target were masked by. Others are taken over only where no row was masked or
+    /// filtered yet, or where the operator says so.
     async fn require_rules(&self, control: &mut Session, masking: &Masking) -> Result<()> {
         if masking.fingerprint() == self.record.fingerprint {
             return Ok(());
@@ -192,15 +192,25 @@ impl Proof<'_> {
         let job_id = &self.record.job_id;
         let changed =
             || self.records.iter().filter(|table| masking.table_fingerprint(&table.name) != table.fingerprint);
-        let masked = apply::schema::occupied(control, &changed().map(|table| &table.name).collect::<Vec<_>>()).await?;
+        let mut masked =
+            apply::schema::occupied(control, &changed().map(|table| &table.name).collect::<Vec<_>>()).await?;
+        let mut shapes = Vec::new();
+        for table in changed() {
+            let recorded = shape::read(&table.name, table.relation_id, &table.shape)?;
+            let decided = self.prepared.decisions(&recorded.table);
+            // What a filter dropped is nowhere to be seen: an empty table proves nothing of another filter.
+            if decided.filters != recorded.decisions.filters && !masked.contains(&table.name) {
+                masked.push(table.name.clone());
+            }
+            shapes.push((table, shape::write(&recorded.table, &decided, &recorded.former)?));
+        }
         if !masked.is_empty() && !self.options.accept_policy_change {
             let names: Vec<String> = masked.iter().map(ToString::to_string).collect();
             return Err(Error::new(Kind::FingerprintChanged, format!("job {job_id}: {}", names.join(", "))));
         }
         control.batch("begin").await?;
-        for table in changed() {
-            set_shape(control, job_id, table.relation_id, &table.shape, &masking.table_fingerprint(&table.name))
-                .await?;
+        for (table, shape) in shapes {
+            set_shape(control, job_id, table.relation_id, &shape, &masking.table_fingerprint(&table.name)).await?;
             tracing::warn!(table = %table.name, holds_rows = masked.contains(&table.name), "took over the table's changed rules");
         }
         JobRecord::set_fingerprint(control, job_id, &masking.fingerprint()).await?;
