@@ -19,7 +19,9 @@ mod record;
 mod tables;
 
 pub use record::{Claim, Identity, JobRecord, JobState};
-pub use tables::{TableRecord, TableState, delete_tables, finish_table, read_tables, record_chunk, record_tables, set_shape};
+pub use tables::{
+    TableRecord, TableState, delete_tables, finish_table, read_tables, record_chunk, record_tables, set_shape,
+};
 
 /// The layout of the `pgveil` schema in the target. Another number there is refused.
 pub const FORMAT: i32 = 1;
@@ -108,8 +110,13 @@ impl DurableLsn {
 /// Makes the `pgveil` schema in the target, or checks that it is of this version.
 pub async fn install(target: &mut Session) -> Result<()> {
     // Without the lock, two jobs that begin at once could both create the schema, and one would fail.
-    target.batch(&format!("begin; select pg_advisory_xact_lock({LOCK_CLASS}, 0); {INSTALL}; insert into pgveil.format \
-         select {FORMAT} where not exists (select from pgveil.format); commit")).await.map_err(|error| error.within("schema pgveil"))?;
+    target
+        .batch(&format!(
+            "begin; select pg_advisory_xact_lock({LOCK_CLASS}, 0); {INSTALL}; insert into pgveil.format \
+         select {FORMAT} where not exists (select from pgveil.format); commit"
+        ))
+        .await
+        .map_err(|error| error.within("schema pgveil"))?;
     check_format(target).await
 }
 
@@ -162,8 +169,14 @@ impl Durability {
                 &[Some(&self.job_id)],
             )
             .await?;
-        let row = rows.first().ok_or_else(|| Error::new(Kind::CheckpointMoved, format!("job {}: no checkpoint row", self.job_id)))?;
-        let (applied, inserted, flushed): (Lsn, Lsn, Lsn) = (row.parse("applied_lsn")?, row.parse("pg_current_wal_insert_lsn")?, row.parse("pg_current_wal_flush_lsn")?);
+        let row = rows
+            .first()
+            .ok_or_else(|| Error::new(Kind::CheckpointMoved, format!("job {}: no checkpoint row", self.job_id)))?;
+        let (applied, inserted, flushed): (Lsn, Lsn, Lsn) = (
+            row.parse("applied_lsn")?,
+            row.parse("pg_current_wal_insert_lsn")?,
+            row.parse("pg_current_wal_flush_lsn")?,
+        );
         let mut durable = None;
         if let Some((position, needed)) = self.awaited
             && flushed >= needed

@@ -105,9 +105,15 @@ impl RawBatch {
     ///
     /// `None` when the cells are not whole rows or point outside the bytes: the caller's input was malformed.
     #[must_use]
-    pub fn new(table: Arc<Table>, image: Image, encoding: Encoding, bytes: Bytes, cells: Vec<Cell>) -> Option<RawBatch> {
+    pub fn new(
+        table: Arc<Table>,
+        image: Image,
+        encoding: Encoding,
+        bytes: Bytes,
+        cells: Vec<Cell>,
+    ) -> Option<RawBatch> {
         let width = table.columns.len();
-        let whole = if width == 0 { cells.is_empty() } else { cells.len() % width == 0 };
+        let whole = if width == 0 { cells.is_empty() } else { cells.len().is_multiple_of(width) };
         let inside = cells.iter().all(|cell| {
             cell.length >= ABSENT || (cell.start as usize).saturating_add(cell.length as usize) <= bytes.len()
         });

@@ -3,7 +3,6 @@
 //! Small transactions still make large batches: rows of many transactions share a batch, and the order of operations
 //! and the transaction boundaries are kept beside it. A huge transaction spans many windows.
 
-
 use pgveil_wire::lsn::Lsn;
 use pgveil_wire::timestamp::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pgveil_tests::compare::Comparison;
 use pgveil_tests::runner::Running;
-use pgveil_tests::{Job, Major, Pair, Result, on_every_version};
+use pgveil_tests::{Cluster, Database, Job, Major, Pair, Result, on_every_version};
 
 use crate::scenario::{pass_all, publish};
 
@@ -53,7 +53,66 @@ fn held_in_copy(pair: &Pair, job: &Job) -> Result<(Running, postgres::Client)> {
     Ok((running, holder))
 }
 
+/// S17: while the slot waits for an older transaction, the operator is told for whom; the wait can be cancelled, and goes on by
+/// itself when that transaction ends. On a cluster of its own: such a transaction holds up every new slot.
+#[test]
+fn a_slot_that_waits_says_for_whom() -> Result<()> {
+    if !pgveil_tests::version::is_tested(Major::V15)? {
+        return Ok(());
+    }
+    let cluster = Cluster::of(Major::V15).start()?;
+    let pair = Pair {
+        source: Database::create(cluster.server(), "waiting_slot")?,
+        target: Database::on_target(Major::V15, "waiting_slot")?,
+    };
+    pair.execute("create table t (id int primary key, v text)")?;
+    publish(&pair, TABLE)?;
+    let job = Job::new(&pair, TABLE, &pass_all(TABLE))?;
+    let mut writer = pair.source.connect()?;
+    writer.batch_execute("begin; insert into t values (1, 'still open')")?;
+    let pid: i32 = writer.query_one("select pg_backend_pid()", &[])?.get(0);
+
+    let mut running = job.start(&["bootstrap", "--once"])?;
+    running.wait_for_output(&format!("the transaction of pid {pid}"), SOON)?;
+    let stopped = running.terminate()?;
+    assert_eq!(stopped.code, Some(0), "{stopped}");
+    assert_eq!(slots(&pair, &job)?, "0", "the server gave up too");
+
+    let mut running = job.start(&["bootstrap", "--once", "--restart-snapshot"])?;
+    running.wait_for_output(&format!("the transaction of pid {pid}"), SOON)?;
+    writer.batch_execute("commit")?;
+    let finished = running.wait(SOON)?;
+    assert_eq!(finished.code, Some(0), "{finished}");
+    Comparison::of("public.t").check(&pair.source, &pair.target).map(drop)
+}
+
 on_every_version! {
+    /// S01: rows written at full speed while the copy begins and runs are there once.
+    fn writers_at_full_speed_lose_nothing(major) {
+        let (pair, job) = job(major, "writers", 20_000)?;
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| -> Result<()> {
+            let writer = scope.spawn(|| -> Result<u32> {
+                let mut client = pair.source.connect()?;
+                let mut written = 0;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let id = 1_000_000 + written;
+                    client.batch_execute(&format!("insert into t values ({id}, 'w'); update t set v = v || '!' where id = {id} - 5; delete from t where id = {written} * 7"))?;
+                    written += 1;
+                }
+                Ok(written)
+            });
+            let copied = job.succeed(&["bootstrap", "--once"]);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            let written = writer.join().map_err(|_| "the writer panicked")??;
+            copied?;
+            assert!(written > 10, "the writer wrote {written} times only");
+            Ok(())
+        })?;
+        job.succeed(&["run", "--once"])?;
+        Comparison::of("public.t").check(&pair.source, &pair.target)?;
+    }
+
     /// S09, S11, N01, N02, N04: odd tables and odd names, made on the target by pg_dump.
     fn odd_tables_are_copied(major) {
         let pair = Pair::of(major, "odd_tables")?;

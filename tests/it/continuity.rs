@@ -39,7 +39,10 @@ fn the_slot_was_dropped() -> Result<()> {
 fn the_slot_was_advanced() -> Result<()> {
     let people = People::bootstrapped(Major::V18, "advanced")?;
     people.pair.source.execute("insert into person values (1000, 'missed@example.com')")?;
-    people.pair.source.execute(&format!("select pg_replication_slot_advance('{}', pg_current_wal_lsn())", people.job.slot()))?;
+    people
+        .pair
+        .source
+        .execute(&format!("select pg_replication_slot_advance('{}', pg_current_wal_lsn())", people.job.slot()))?;
     needs_new_snapshot(&people, &["SlotAdvanced"])
 }
 
@@ -49,14 +52,18 @@ fn the_slot_was_made_again() -> Result<()> {
     let people = People::bootstrapped(Major::V15, "recreated")?;
     drop_slot(&people)?;
     people.pair.source.execute("insert into person values (1000, 'missed@example.com')")?;
-    people.pair.source.execute(&format!("select pg_create_logical_replication_slot('{}', 'pgoutput')", people.job.slot()))?;
+    people
+        .pair
+        .source
+        .execute(&format!("select pg_create_logical_replication_slot('{}', 'pgoutput')", people.job.slot()))?;
     needs_new_snapshot(&people, &["SlotAdvanced", "SlotMissing"])
 }
 
 /// L05, L17: the source has thrown away the WAL that the slot needs.
 #[test]
 fn the_slot_was_invalidated() -> Result<()> {
-    let source = Cluster::of(Major::V18).setting("max_slot_wal_keep_size", "16MB").setting("max_wal_size", "64MB").start()?;
+    let source =
+        Cluster::of(Major::V18).setting("max_slot_wal_keep_size", "16MB").setting("max_wal_size", "64MB").start()?;
     let target = Database::on_target(Major::V18, "invalidated")?.server().clone();
     let people = People::on(source.server(), &target, "invalidated")?;
     people.job.succeed(&["bootstrap", "--once"])?;
@@ -75,7 +82,10 @@ fn the_slot_was_invalidated() -> Result<()> {
 fn the_source_is_another_cluster() -> Result<()> {
     let mut people = People::bootstrapped(Major::V15, "other_source")?;
     let other = People::on(people.pair.target.server(), people.pair.target.server(), "impostor")?;
-    other.pair.source.execute(&format!("select pg_create_logical_replication_slot('{}', 'pgoutput')", people.job.slot()))?;
+    other
+        .pair
+        .source
+        .execute(&format!("select pg_create_logical_replication_slot('{}', 'pgoutput')", people.job.slot()))?;
     let former = people.pair.source.url();
     people.job = people.job.environment("PGVEIL_SOURCE_URL", other.pair.source.url());
     let finished = people.job.run(&["run", "--once"])?;
@@ -134,7 +144,9 @@ fn the_key_changed() -> Result<()> {
 fn a_second_process_is_refused() -> Result<()> {
     let people = People::bootstrapped(Major::V15, "second")?;
     let mut running = people.streaming()?;
-    for arguments in [&["run", "--once"][..], &["run"], &["bootstrap", "--restart-snapshot", "--once"], &["cleanup", "--yes"]] {
+    for arguments in
+        [&["run", "--once"][..], &["run"], &["bootstrap", "--restart-snapshot", "--once"], &["cleanup", "--yes"]]
+    {
         let refused = people.job.run(arguments)?;
         assert_eq!(refused.code, Some(3), "{arguments:?}: {refused}");
         let record = Record::read(&people.pair.target)?.ok_or("the record is gone")?;
@@ -166,9 +178,12 @@ fn a_slot_of_somebody_else_is_left_alone() -> Result<()> {
     let people = People::new(Major::V15, "foreign_slot")?;
     let source = &people.pair.source;
     source.execute(&format!("select pg_create_logical_replication_slot('{}', 'pgoutput')", people.job.slot()))?;
-    let found = format!("select confirmed_flush_lsn from pg_replication_slots where slot_name = '{}'", people.job.slot());
+    let found =
+        format!("select confirmed_flush_lsn from pg_replication_slots where slot_name = '{}'", people.job.slot());
     let before = source.value(&found)?;
-    for arguments in [&["bootstrap", "--once"][..], &["bootstrap", "--restart-snapshot", "--once"], &["cleanup", "--yes"]] {
+    for arguments in
+        [&["bootstrap", "--once"][..], &["bootstrap", "--restart-snapshot", "--once"], &["cleanup", "--yes"]]
+    {
         let refused = people.job.run(arguments)?;
         assert_ne!((refused.code, arguments[0]), (Some(0), "bootstrap"), "{refused}");
         assert_eq!(source.value(&found)?, before, "after {arguments:?}");

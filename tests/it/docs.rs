@@ -18,18 +18,26 @@ use std::process::Command;
 
 use pgveil::config::{SourceFile, parse_job, parse_policy};
 use pgveil::error::{HaltState, Kind, Reaction};
-use pgveil_tests::version::repository;
 use pgveil_tests::database::rows;
+use pgveil_tests::version::repository;
 use pgveil_tests::{Cluster, Major, Result, runner};
 
 use crate::support::native::{KEY, KEY_VARIABLE};
 
 /// Every document that people read.
 fn documents() -> Result<Vec<PathBuf>> {
-    let mut found: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| repository().join(name)).collect();
+    let mut found: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .iter()
+        .map(|name| repository().join(name))
+        .collect();
     for folder in ["docs", "docs/adr"] {
         let entries = fs::read_dir(repository().join(folder))?.collect::<std::io::Result<Vec<_>>>()?;
-        found.extend(entries.into_iter().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+        found.extend(
+            entries
+                .into_iter()
+                .map(|entry| entry.path())
+                .filter(|path| path.extension().is_some_and(|extension| extension == "md")),
+        );
     }
     found.sort();
     Ok(found)
@@ -139,7 +147,9 @@ impl Walk {
     fn sql(&self, block: &Block) -> Result<()> {
         let mut session = self.cluster.server().connect(if block.is(&["sql", "source"]) { SOURCE } else { TARGET })?;
         match block.option("expect") {
-            Some(expected) => assert_eq!(rows(&mut session, &block.text)?, [[Some(expected.to_owned())]], "{}", block.place),
+            Some(expected) => {
+                assert_eq!(rows(&mut session, &block.text)?, [[Some(expected.to_owned())]], "{}", block.place)
+            }
             // `ALTER SYSTEM` stands alone, or it is refused: one statement at a time.
             None => {
                 for statement in block.text.split_inclusive(";\n") {
@@ -155,14 +165,19 @@ impl Walk {
         let folders = [binary.parent().unwrap_or(Path::new("/")).to_path_buf(), Major::V18.programs()?.to_path_buf()];
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&inherited)))?;
-        let as_role = |role: &str, database: &str| format!("postgresql://{role}@127.0.0.1:{}/{database}", self.cluster.server().port);
+        let as_role = |role: &str, database: &str| {
+            format!("postgresql://{role}@127.0.0.1:{}/{database}", self.cluster.server().port)
+        };
         let mut shell = Command::new("bash");
         shell.args(["-euo", "pipefail", "-c", &block.text]).current_dir(self.folder.path()).env("PATH", path);
-        shell.env("PGVEIL_SOURCE_URL", as_role("pgveil_source", SOURCE)).env("PGVEIL_TARGET_URL", as_role("pgveil_target", TARGET));
+        shell
+            .env("PGVEIL_SOURCE_URL", as_role("pgveil_source", SOURCE))
+            .env("PGVEIL_TARGET_URL", as_role("pgveil_target", TARGET));
         shell.env(KEY_VARIABLE, KEY);
         let output = shell.output()?;
         let expected: i32 = block.option("exit").unwrap_or("0").parse()?;
-        let said = [&output.stdout[..], &output.stderr[..]].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
+        let said =
+            [&output.stdout[..], &output.stderr[..]].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
         assert_eq!(output.status.code(), Some(expected), "{}:\n{}{said}", block.place, block.text);
         Ok(())
     }
@@ -184,10 +199,10 @@ fn the_readme_runs() -> Result<()> {
     walk("README.md", Major::V18)
 }
 
-#[test]
-fn operations_run() -> Result<()> {
-    walk("docs/operations.md", Major::V15)?;
-    walk("docs/operations.md", Major::V18)
+pgveil_tests::on_every_version! {
+    fn operations_run(major) {
+        walk("docs/operations.md", major)?;
+    }
 }
 
 #[test]
@@ -206,8 +221,9 @@ fn links_lead_somewhere() -> Result<()> {
                 continue;
             }
             let to = if file.is_empty() { path.clone() } else { path.parent().unwrap_or(Path::new("/")).join(file) };
-            let there = fs::read_to_string(&to).is_ok_and(|text| anchor.is_empty() || anchors(&text).iter().any(|known| known == anchor));
-            if !there && !(to.is_dir() && anchor.is_empty()) {
+            let there = fs::read_to_string(&to)
+                .is_ok_and(|text| anchor.is_empty() || anchors(&text).iter().any(|known| known == anchor));
+            if !(there || to.is_dir() && anchor.is_empty()) {
                 broken.push(format!("{}: {link}", shown(&path)));
             }
         }
@@ -218,8 +234,19 @@ fn links_lead_somewhere() -> Result<()> {
 
 /// What the headings of a page are called in links.
 fn anchors(text: &str) -> Vec<String> {
-    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim().to_lowercase());
-    headings.map(|heading| heading.chars().filter(|each| each.is_alphanumeric() || matches!(each, '-' | '_' | ' ')).map(|each| if each == ' ' { '-' } else { each }).collect()).collect()
+    let headings = text
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    headings
+        .map(|heading| {
+            heading
+                .chars()
+                .filter(|each| each.is_alphanumeric() || matches!(each, '-' | '_' | ' '))
+                .map(|each| if each == ' ' { '-' } else { each })
+                .collect()
+        })
+        .collect()
 }
 
 /// Compares the part of a page between its marks with what the code says.
@@ -254,9 +281,16 @@ fn errors() -> String {
             (Reaction::Halt, HaltState::Error) => "halt",
             (Reaction::Halt, HaltState::ResyncRequired) => "halt, RESYNC_REQUIRED",
         };
-        format!("| `{}` | {} | {does} | {} | {} |\n", kind.name(), kind.exit_code(), kind.text(), kind.remedy().replace('|', "\\|"))
+        format!(
+            "| `{}` | {} | {does} | {} | {} |\n",
+            kind.name(),
+            kind.exit_code(),
+            kind.text(),
+            kind.remedy().replace('|', "\\|")
+        )
     };
-    "| kind | exit | then | what happened | remedy |\n| --- | --- | --- | --- | --- |\n".to_owned() + &Kind::ALL.iter().map(row).collect::<String>()
+    "| kind | exit | then | what happened | remedy |\n| --- | --- | --- | --- | --- |\n".to_owned()
+        + &Kind::ALL.iter().map(row).collect::<String>()
 }
 
 /// The settings of a section of the job file, from the schema that editors use.
@@ -281,37 +315,88 @@ fn functions() -> Result<String> {
 
 fn function(function: &pgveil::veil::FunctionInfo) -> Result<String> {
     use pgveil::veil::{AcceptedType, FunctionKind, Guarantees, KeyUse};
-    let accepts: Vec<String> = function.accepts.iter().map(|accepted| match accepted {
-        AcceptedType::Any => "any type".to_owned(),
-        AcceptedType::Named(name) => format!("`{name}`"),
-        AcceptedType::Category('S') => "strings".to_owned(),
-        AcceptedType::Category(category) => format!("category `{category}`"),
-    }).collect();
+    let accepts: Vec<String> = function
+        .accepts
+        .iter()
+        .map(|accepted| match accepted {
+            AcceptedType::Any => "any type".to_owned(),
+            AcceptedType::Named(name) => format!("`{name}`"),
+            AcceptedType::Category('S') => "strings".to_owned(),
+            AcceptedType::Category(category) => format!("category `{category}`"),
+        })
+        .collect();
     let key = match function.key {
         KeyUse::None => "none",
         KeyUse::Optional => "optional",
         KeyUse::Required => "required",
     };
-    let names = [(Guarantees::DETERMINISTIC, "deterministic"), (Guarantees::INJECTIVE, "injective"), (Guarantees::NULL_PRESERVING, "null-preserving"), (Guarantees::TYPE_PRESERVING, "type-preserving")];
-    let promised: Vec<&str> = names.into_iter().filter(|(flag, _)| function.guarantees.contains(*flag)).map(|(_, name)| name).collect();
+    let names = [
+        (Guarantees::DETERMINISTIC, "deterministic"),
+        (Guarantees::INJECTIVE, "injective"),
+        (Guarantees::NULL_PRESERVING, "null-preserving"),
+        (Guarantees::TYPE_PRESERVING, "type-preserving"),
+    ];
+    let promised: Vec<&str> =
+        names.into_iter().filter(|(flag, _)| function.guarantees.contains(*flag)).map(|(_, name)| name).collect();
     let promised = if promised.is_empty() { "none".to_owned() } else { promised.join(", ") };
     let kind = if function.kind == FunctionKind::Filter { "filter" } else { "mask" };
-    let cells = |cells: &[Option<String>]| cells.iter().map(|cell| cell.as_ref().map_or("NULL".to_owned(), |text| format!("`{text}`"))).collect::<Vec<_>>().join(", ");
+    let cells = |cells: &[Option<String>]| {
+        cells
+            .iter()
+            .map(|cell| cell.as_ref().map_or("NULL".to_owned(), |text| format!("`{text}`")))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let example = &function.example;
-    let result = format!("Example: arguments `{}`, {} gives {}.", example.arguments, cells(&example.inputs), cells(&example.outputs).replace("``", "an empty string"));
+    let result = format!(
+        "Example: arguments `{}`, {} gives {}.",
+        example.arguments,
+        cells(&example.inputs),
+        cells(&example.outputs).replace("``", "an empty string")
+    );
     Ok(format!(
         "#### {}\n\n{}\n\n{kind} · accepts {} · key {key} · guarantees always: {promised}\n\n{}{result}\n\n",
-        function.name, function.doc, accepts.join(", "), arguments(&function.argument_schema)?
+        function.name,
+        function.doc,
+        accepts.join(", "),
+        arguments(&function.argument_schema)?
     ))
 }
 
+/// A function's arguments, with what each may be.
 fn arguments(schema: &str) -> Result<String> {
     let schema: serde_json::Value = serde_json::from_str(schema)?;
-    let Some(properties) = schema["properties"].as_object().filter(|properties| !properties.is_empty()) else { return Ok(String::new()) };
-    let row = |(name, property): (&String, &serde_json::Value)| {
-        let default = property.get("default").map(|default| format!("`{default}`")).unwrap_or_default();
-        let text = property["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
-        format!("| `{name}` | {default} | {text} |\n")
+    let Some(properties) = schema["properties"].as_object().filter(|properties| !properties.is_empty()) else {
+        return Ok(String::new());
     };
-    Ok("| argument | default | meaning |\n| --- | --- | --- |\n".to_owned() + &properties.iter().map(row).collect::<String>() + "\n")
+    let row = |(name, property): (&String, &serde_json::Value)| {
+        let required =
+            schema["required"].as_array().is_some_and(|required| required.iter().any(|other| other == name.as_str()));
+        let default = match property.get("default") {
+            Some(serde_json::Value::Null) | None if required => "required".to_owned(),
+            Some(serde_json::Value::Null) | None => String::new(),
+            Some(default) => format!("`{default}`"),
+        };
+        let text = property["description"].as_str().unwrap_or_default();
+        let words = words(property, &schema).iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let words = if words.is_empty() { words } else { format!(" One of {words}.") };
+        format!("| `{name}` | {default} | {}{words} |\n", text.replace('\n', " ").replace('|', "\\|"))
+    };
+    Ok("| argument | default | meaning |\n| --- | --- | --- |\n".to_owned()
+        + &properties.iter().map(row).collect::<String>()
+        + "\n")
+}
+
+/// The words that an argument may be, where it is one of several.
+fn words(property: &serde_json::Value, schema: &serde_json::Value) -> Vec<String> {
+    if let Some(name) = property["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/")) {
+        return words(&schema["$defs"][name], schema);
+    }
+    let list = |name: &str| property[name].as_array().cloned().unwrap_or_default();
+    let own = list("enum")
+        .into_iter()
+        .chain(property.get("const").cloned())
+        .filter_map(|word| word.as_str().map(str::to_owned));
+    own.chain(["oneOf", "anyOf", "allOf"].iter().flat_map(|name| list(name)).flat_map(|part| words(&part, schema)))
+        .collect()
 }

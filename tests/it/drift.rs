@@ -13,7 +13,8 @@ use crate::support::record::{Record, halted};
 
 const SCHEMA: &str = "create type mood as enum ('glad', 'sad'); create table t (id int primary key, email text, name varchar(10), amount numeric(6,2), mood mood, twice int generated always as (id * 2) stored)";
 
-const ROWS: &str = "insert into t select i, 'e' || i || '@example.com', 'n' || i, i / 3.0, 'glad' from generate_series(1, 50) i";
+const ROWS: &str =
+    "insert into t select i, 'e' || i || '@example.com', 'n' || i, i / 3.0, 'glad' from generate_series(1, 50) i";
 
 /// Every column but generated ones decided by name.
 const COLUMNS: &str = "id: pass, email: { mask: standard/hash, key: people }, name: pass, amount: pass, mood: pass";
@@ -43,7 +44,8 @@ impl Drift {
 
     /// Both ends, with these columns masked by `standard/hash`.
     fn check(&self, columns: &[&str]) -> Result<()> {
-        let compared = columns.iter().fold(Comparison::of("public.t"), |compared, column| compared.mask(column, masked(column)));
+        let compared =
+            columns.iter().fold(Comparison::of("public.t"), |compared, column| compared.mask(column, masked(column)));
         compared.check(&self.pair.source, &self.pair.target).map(drop)
     }
 
@@ -81,7 +83,9 @@ impl Drift {
         self.job.write_policy(&policy(columns))?;
         self.job.succeed(&["run", "--once"])?;
         self.check(masks)?;
-        self.pair.source.execute("insert into t (id) values (9999); update t set id = 9998 where id = 9999; delete from t where id = 2")?;
+        self.pair.source.execute(
+            "insert into t (id) values (9999); update t set id = 9998 where id = 9999; delete from t where id = 2",
+        )?;
         self.job.succeed(&["run", "--once"])?;
         self.check(masks)
     }
@@ -91,15 +95,27 @@ impl Drift {
 #[test]
 fn an_added_column_waits_for_the_policy() -> Result<()> {
     let drift = Drift::new(Major::V15, "added")?;
-    drift.stops("alter table t add ssn text; insert into t (id, ssn) values (100, 'canary-ssn')", &["RelationChanged"], &["public.t", "ssn"])?;
-    drift.decided("alter table t add ssn text", &format!("{COLUMNS}, ssn: {{ mask: standard/hash, key: people }}"), &["email", "ssn"])
+    drift.stops(
+        "alter table t add ssn text; insert into t (id, ssn) values (100, 'canary-ssn')",
+        &["RelationChanged"],
+        &["public.t", "ssn"],
+    )?;
+    drift.decided(
+        "alter table t add ssn text",
+        &format!("{COLUMNS}, ssn: {{ mask: standard/hash, key: people }}"),
+        &["email", "ssn"],
+    )
 }
 
 /// The same column with a default, which older rows have at the source without ever having been sent.
 #[test]
 fn an_added_column_with_a_default() -> Result<()> {
     let drift = Drift::new(Major::V18, "added_default")?;
-    drift.stops("alter table t add level int not null default 7; update t set name = 'x' where id = 3", &["RelationChanged"], &["public.t", "level"])?;
+    drift.stops(
+        "alter table t add level int not null default 7; update t set name = 'x' where id = 3",
+        &["RelationChanged"],
+        &["public.t", "level"],
+    )?;
     drift.decided("alter table t add level int not null default 7", &format!("{COLUMNS}, level: pass"), &["email"])
 }
 
@@ -163,7 +179,11 @@ fn a_table_dropped_and_made_again() -> Result<()> {
 fn a_length_and_a_precision() -> Result<()> {
     let drift = Drift::new(Major::V15, "length")?;
     let change = "alter table t alter name type varchar(20), alter amount type numeric(8,4)";
-    drift.stops(&format!("{change}; insert into t (id, name, amount) values (100, 'canary-name-long', 1.2345)"), &["RelationChanged"], &["public.t", "name", "amount"])?;
+    drift.stops(
+        &format!("{change}; insert into t (id, name, amount) values (100, 'canary-name-long', 1.2345)"),
+        &["RelationChanged"],
+        &["public.t", "name", "amount"],
+    )?;
     drift.decided(change, COLUMNS, &["email"])
 }
 
@@ -171,7 +191,11 @@ fn a_length_and_a_precision() -> Result<()> {
 fn a_renamed_column() -> Result<()> {
     let drift = Drift::new(Major::V18, "renamed")?;
     let change = "alter table t rename column name to title";
-    drift.stops(&format!("{change}; insert into t (id, title) values (100, 'canary')"), &["RelationChanged"], &["public.t", "name", "title"])?;
+    drift.stops(
+        &format!("{change}; insert into t (id, title) values (100, 'canary')"),
+        &["RelationChanged"],
+        &["public.t", "name", "title"],
+    )?;
     drift.decided(change, &COLUMNS.replace("name:", "title:"), &["email"])
 }
 
@@ -179,7 +203,11 @@ fn a_renamed_column() -> Result<()> {
 fn a_dropped_column() -> Result<()> {
     let drift = Drift::new(Major::V15, "dropped_column")?;
     let change = "alter table t drop column amount";
-    drift.stops(&format!("{change}; insert into t (id, name) values (100, 'canary')"), &["RelationChanged"], &["public.t", "amount"])?;
+    drift.stops(
+        &format!("{change}; insert into t (id, name) values (100, 'canary')"),
+        &["RelationChanged"],
+        &["public.t", "amount"],
+    )?;
     drift.decided(change, &COLUMNS.replace(" amount: pass,", ""), &["email"])
 }
 
@@ -187,7 +215,11 @@ fn a_dropped_column() -> Result<()> {
 fn a_retyped_column() -> Result<()> {
     let drift = Drift::new(Major::V18, "retyped")?;
     let change = "alter table t alter name type text";
-    drift.stops(&format!("{change}; insert into t (id, name) values (100, 'canary, and a long one')"), &["RelationChanged"], &["public.t", "name"])?;
+    drift.stops(
+        &format!("{change}; insert into t (id, name) values (100, 'canary, and a long one')"),
+        &["RelationChanged"],
+        &["public.t", "name"],
+    )?;
     drift.decided(change, COLUMNS, &["email"])
 }
 
@@ -195,7 +227,11 @@ fn a_retyped_column() -> Result<()> {
 #[test]
 fn a_changed_identity() -> Result<()> {
     let drift = Drift::new(Major::V15, "identity")?;
-    drift.stops("alter table t replica identity full; update t set name = 'canary' where id = 1", &["RelationChanged"], &["public.t"])?;
+    drift.stops(
+        "alter table t replica identity full; update t set name = 'canary' where id = 1",
+        &["RelationChanged"],
+        &["public.t"],
+    )?;
     drift.decided("alter table t replica identity full", COLUMNS, &["email"])
 }
 
@@ -220,7 +256,10 @@ fn changes_that_do_not_concern_rows() -> Result<()> {
          comment on table t is 'x'; analyze t",
     )?;
     drift.pair.source.execute("vacuum full t")?;
-    drift.pair.source.execute("insert into t (id, email) values (100, 'after@example.com'); update t set amount = 1 where id = 4")?;
+    drift
+        .pair
+        .source
+        .execute("insert into t (id, email) values (100, 'after@example.com'); update t set amount = 1 where id = 4")?;
     drift.job.succeed(&["run", "--once"])?;
     drift.check(&["email"])
 }

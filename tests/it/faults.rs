@@ -287,7 +287,10 @@ fn a_row_that_the_target_refuses_halts_until_mended() -> Result<()> {
             assert!(record.reason.contains(named), "{named} is not named: {record:?}");
         }
         let status = people.job.run(&["status"])?;
-        assert!(!format!("{finished}{status}{record:?}").contains("canary-refused"), "a value is shown: {finished}{status}");
+        assert!(
+            !format!("{finished}{status}{record:?}").contains("canary-refused"),
+            "a value is shown: {finished}{status}"
+        );
         assert_eq!(target.value("select count(*) from visit where n = 1 and id in (7, 8)")?, "0");
         assert_eq!(applied.replace(record.applied.clone()).unwrap_or(record.applied.clone()), record.applied);
     }
@@ -305,7 +308,10 @@ fn a_failure_in_the_pipeline_leaves_exactly_what_came_before() -> Result<()> {
     }
     let finished = people.job.run(&["run", "--once"])?;
     halted(&finished, 5, &people.pair.target, "ERROR", &["TargetRefused"])?;
-    let there = people.pair.target.value("select string_agg(id::text, ' ' order by id) from person where id > 10000 and email is not null")?;
+    let there = people
+        .pair
+        .target
+        .value("select string_agg(id::text, ' ' order by id) from person where id > 10000 and email is not null")?;
     let expected: Vec<_> = (10_001..10_020).map(|id| id.to_string()).collect();
     assert_eq!(there, expected.join(" "));
     people.pair.target.execute("delete from person where id = 10020")?;
@@ -314,7 +320,8 @@ fn a_failure_in_the_pipeline_leaves_exactly_what_came_before() -> Result<()> {
 
 /// What the slot was told lies at or below the checkpoint, read in this order.
 fn acknowledged_is_applied(people: &People) -> Result<()> {
-    let slot = format!("select confirmed_flush_lsn from pg_replication_slots where slot_name = '{}'", people.job.slot());
+    let slot =
+        format!("select confirmed_flush_lsn from pg_replication_slots where slot_name = '{}'", people.job.slot());
     let told = people.pair.source.value(&slot)?;
     let applied = people.pair.target.value("select applied_lsn from pgveil.checkpoint")?;
     let held = people.pair.target.value(&format!("select '{told}'::pg_lsn <= '{applied}'::pg_lsn"))?;

@@ -31,7 +31,10 @@ fn impatient(major: Major, purpose: &str) -> Result<(Cluster, Proxy, People)> {
 
 /// The walsender that serves the job, by its process id: another one means that the connection was lost.
 fn walsender(people: &People) -> Result<String> {
-    people.pair.source.value(&format!("select active_pid from pg_replication_slots where slot_name = '{}'", people.job.slot()))
+    people
+        .pair
+        .source
+        .value(&format!("select active_pid from pg_replication_slots where slot_name = '{}'", people.job.slot()))
 }
 
 fn survives_stall(people: &People, stall: impl FnOnce() -> Result<()>) -> Result<()> {
@@ -79,7 +82,8 @@ fn idle_tables_let_the_slot_advance() -> Result<()> {
     let elsewhere = Database::on_source(Major::V15, "elsewhere")?;
     let running = people.streaming()?;
     for database in [source, &elsewhere] {
-        database.execute("create table busy as select i, repeat('b', 1000) as filler from generate_series(1, 3000) i")?;
+        database
+            .execute("create table busy as select i, repeat('b', 1000) as filler from generate_series(1, 3000) i")?;
         let position = database.wal_position()?;
         source.wait_for_slot(people.job.slot(), &position, Duration::from_secs(20))?;
         let applied = format!("select applied_lsn >= '{position}'::pg_lsn from pgveil.checkpoint");
@@ -109,15 +113,22 @@ fn the_slot_is_never_told_more_than_the_target_holds() -> Result<()> {
     let writers = Writers::start(&people.pair.source, &mut random, 2);
     let ended = Arc::new(AtomicBool::new(false));
     let sampler = {
-        let (mut source, mut target, ended) = (people.pair.source.connect()?, people.pair.target.connect()?, ended.clone());
+        let (mut source, mut target, ended) =
+            (people.pair.source.connect()?, people.pair.target.connect()?, ended.clone());
         let slot = people.job.slot().to_owned();
         std::thread::spawn(move || -> Result<u64> {
             let mut samples = 0;
             while !ended.load(Ordering::Relaxed) {
                 // First what was told, then what is there: time only ever makes the second larger.
-                let told = rows(&mut source, &format!("select confirmed_flush_lsn from pg_replication_slots where slot_name = '{slot}'"))?;
+                let told = rows(
+                    &mut source,
+                    &format!("select confirmed_flush_lsn from pg_replication_slots where slot_name = '{slot}'"),
+                )?;
                 let told = told.into_iter().flatten().next().flatten().ok_or("no slot")?;
-                let held = rows(&mut target, &format!("select applied_lsn, applied_lsn >= '{told}'::pg_lsn from pgveil.checkpoint"))?;
+                let held = rows(
+                    &mut target,
+                    &format!("select applied_lsn, applied_lsn >= '{told}'::pg_lsn from pgveil.checkpoint"),
+                )?;
                 if held.first().and_then(|row| row.get(1)).and_then(Option::as_deref) != Some("t") {
                     return Err(format!("told {told}, held {held:?}").into());
                 }

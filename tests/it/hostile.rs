@@ -103,7 +103,11 @@ impl Misdeed {
     /// A table's entry in the policy: misbehaving, or mended.
     fn policy(&self, table: usize, mended: bool) -> String {
         let (function, number) = (self.function, self.number);
-        let rule = if mended { "mask: standard/hash, key: people".to_owned() } else { format!("mask: hostile/{function}, n: {number}") };
+        let rule = if mended {
+            "mask: standard/hash, key: people".to_owned()
+        } else {
+            format!("mask: hostile/{function}, n: {number}")
+        };
         format!("  public.t{table}: {{ columns: {{ v: {{ {rule} }} }}, rest: pass }}\n")
     }
 }
@@ -117,7 +121,11 @@ fn head(component: &str) -> String {
 /// The policy with the first tables mended.
 fn policy(misdeeds: &[Misdeed], mended: usize) -> String {
     let tables = misdeeds.iter().enumerate().map(|(table, misdeed)| misdeed.policy(table, table < mended));
-    format!("{}  public.witness: {{ rest: pass }}\n{}", head(pgveil_artifacts::HOSTILE.path), tables.collect::<String>())
+    format!(
+        "{}  public.witness: {{ rest: pass }}\n{}",
+        head(pgveil_artifacts::HOSTILE.path),
+        tables.collect::<String>()
+    )
 }
 
 fn halts_and_goes_on(major: Major, purpose: &str, misdeeds: &[Misdeed]) -> Result<()> {
@@ -137,12 +145,15 @@ fn halts_and_goes_on(major: Major, purpose: &str, misdeeds: &[Misdeed]) -> Resul
     for table in 0..misdeeds.len() {
         let rows = misdeeds.get(table).map_or(0, Misdeed::rows);
         // Values of different lengths: a sum of offsets must not come out right by chance.
-        let rows = format!("insert into t{table} select i, 'canary-hostile-' || repeat('x', i % 7) from generate_series(1, {rows}) i");
+        let rows = format!(
+            "insert into t{table} select i, 'canary-hostile-' || repeat('x', i % 7) from generate_series(1, {rows}) i"
+        );
         pair.source.execute(&format!("begin; insert into witness values ({table}); {rows}; commit"))?;
     }
     for (table, misdeed) in misdeeds.iter().enumerate() {
         job.write_policy(&policy(misdeeds, table))?;
-        halts(&job, &pair, table, misdeed).map_err(|error| format!("{} ({}): {error}", misdeed.function, misdeed.number))?;
+        halts(&job, &pair, table, misdeed)
+            .map_err(|error| format!("{} ({}): {error}", misdeed.function, misdeed.number))?;
     }
     job.write_policy(&policy(misdeeds, misdeeds.len()))?;
     job.succeed(&["run", "--once"])?;
@@ -196,7 +207,12 @@ fn single(pair: &Pair, component: &str, rule: &str, column: &str, rows: &str) ->
     pair.execute(&format!("create table t (id int primary key, v {column})"))?;
     pair.source.execute(rows)?;
     publish(pair, &["public.t"])?;
-    Ok(Job::new(pair, &["public.t"], &format!("{}  public.t: {{ columns: {{ v: {{ {rule} }} }}, rest: pass }}\n", head(component)))?.environment(KEY_VARIABLE, KEY))
+    Ok(Job::new(
+        pair,
+        &["public.t"],
+        &format!("{}  public.t: {{ columns: {{ v: {{ {rule} }} }}, rest: pass }}\n", head(component)),
+    )?
+    .environment(KEY_VARIABLE, KEY))
 }
 
 const ROWS: &str = "insert into t select i, 'canary-hostile-' || i from generate_series(1, 5000) i";
@@ -206,14 +222,22 @@ const ROWS: &str = "insert into t select i, 'canary-hostile-' || i from generate
 fn filters_that_misbehave() -> Result<()> {
     for filter in FILTERS {
         let pair = Pair::of(Major::V18, "filters")?;
-        let job = single(&pair, pgveil_artifacts::HOSTILE.path, "mask: standard/hash, key: people", "text", "select 1")?;
-        let plain = format!("{}  public.t: {{ columns: {{ v: {{ mask: standard/hash, key: people }} }}, rest: pass", head(pgveil_artifacts::HOSTILE.path));
+        let job =
+            single(&pair, pgveil_artifacts::HOSTILE.path, "mask: standard/hash, key: people", "text", "select 1")?;
+        let plain = format!(
+            "{}  public.t: {{ columns: {{ v: {{ mask: standard/hash, key: people }} }}, rest: pass",
+            head(pgveil_artifacts::HOSTILE.path)
+        );
         job.write_policy(&format!("{plain}, keep: {{ filter: hostile/{}, columns: [v] }} }}\n", filter.function))?;
         let job = job.sections("schema: { mode: existing }\nsafety: { audit_percent: 100 }\n")?;
         job.succeed(&["bootstrap", "--once"])?;
-        pair.source.execute(&format!("insert into t select i, 'canary-hostile-' || i from generate_series(1, {}) i", filter.rows()))?;
+        pair.source.execute(&format!(
+            "insert into t select i, 'canary-hostile-' || i from generate_series(1, {}) i",
+            filter.rows()
+        ))?;
         let finished = job.start_with(&["--log", "trace", "run", "--once"], &[])?.wait(pgveil_tests::wait::LONG)?;
-        let record = halted(&finished, 6, &pair.target, "ERROR", filter.kinds).map_err(|error| format!("{}: {error}", filter.function))?;
+        let record = halted(&finished, 6, &pair.target, "ERROR", filter.kinds)
+            .map_err(|error| format!("{}: {error}", filter.function))?;
         assert!(record.reason.contains("public.t") && record.reason.contains(filter.function), "{record:?}");
         assert!(!format!("{finished}{record:?}").contains("canary"), "a value is shown: {finished}");
         assert_eq!(pair.target.value("select count(*) from t")?, "0");
@@ -230,14 +254,24 @@ fn filters_that_misbehave() -> Result<()> {
 #[test]
 fn a_guest_that_fails_in_the_snapshot() -> Result<()> {
     let pair = Pair::of(Major::V18, "hostile_snapshot")?;
-    let job = single(&pair, pgveil_artifacts::HOSTILE.path, "mask: hostile/panic-with-the-value, n: 700", "text", ROWS)?;
+    let job =
+        single(&pair, pgveil_artifacts::HOSTILE.path, "mask: hostile/panic-with-the-value, n: 700", "text", ROWS)?;
     let finished = job.start_with(&["--log", "trace", "bootstrap", "--once"], &[])?.wait(pgveil_tests::wait::LONG)?;
     assert_eq!(finished.code, Some(6), "{finished}");
     assert!(!finished.to_string().contains("canary"), "a value is shown: {finished}");
-    assert_eq!(pair.source.value(&format!("select count(*) from pg_replication_slots where slot_name = '{}'", job.slot()))?, "0");
-    job.write_policy(&format!("{}  public.t: {{ columns: {{ v: {{ mask: standard/hash, key: people }} }}, rest: pass }}\n", head(pgveil_artifacts::HOSTILE.path)))?;
+    assert_eq!(
+        pair.source.value(&format!("select count(*) from pg_replication_slots where slot_name = '{}'", job.slot()))?,
+        "0"
+    );
+    job.write_policy(&format!(
+        "{}  public.t: {{ columns: {{ v: {{ mask: standard/hash, key: people }} }}, rest: pass }}\n",
+        head(pgveil_artifacts::HOSTILE.path)
+    ))?;
     job.succeed(&["bootstrap", "--restart-snapshot", "--once"])?;
-    assert_eq!(pair.target.value("select count(*) || ' ' || count(distinct v) || ' ' || min(length(v)) from t")?, "5000 5000 64");
+    assert_eq!(
+        pair.target.value("select count(*) || ' ' || count(distinct v) || ' ' || min(length(v)) from t")?,
+        "5000 5000 64"
+    );
     Ok(())
 }
 
@@ -255,7 +289,10 @@ fn guests_that_are_refused_before_a_server_is_touched() -> Result<()> {
         ("/dev/null", "hostile"),
     ];
     for (component, named) in cases {
-        job.write_policy(&format!("{}  public.t: {{ columns: {{ v: {{ mask: hostile/identity }} }}, rest: pass }}\n", head(component)))?;
+        job.write_policy(&format!(
+            "{}  public.t: {{ columns: {{ v: {{ mask: hostile/identity }} }}, rest: pass }}\n",
+            head(component)
+        ))?;
         let refused = job.run(&["bootstrap", "--once"])?;
         assert_eq!(refused.code, Some(6), "{component}: {refused}");
         assert!(refused.to_string().contains(named), "{component}: {refused}");
@@ -273,7 +310,11 @@ fn guests_that_refuse_to_be_bound() -> Result<()> {
         assert!(matches!(refused.code, Some(2 | 3 | 6)), "{function}: {refused}");
         assert!(refused.to_string().contains(function) && refused.to_string().len() < 20_000, "{function}: {refused}");
         assert_eq!(pair.target.value("select count(*) from t")?, "0");
-        assert_eq!(pair.source.value(&format!("select count(*) from pg_replication_slots where slot_name = '{}'", job.slot()))?, "0");
+        assert_eq!(
+            pair.source
+                .value(&format!("select count(*) from pg_replication_slots where slot_name = '{}'", job.slot()))?,
+            "0"
+        );
     }
     Ok(())
 }
@@ -281,16 +322,22 @@ fn guests_that_refuse_to_be_bound() -> Result<()> {
 /// What only the target can notice: nonsense for the type, equal values for a unique column.
 #[test]
 fn output_that_the_target_refuses() -> Result<()> {
-    for (purpose, function, column, value) in [("nonsense", "write-nonsense", "int", "4711"), ("collide", "collide", "text unique", "'canary-' || i")] {
+    for (purpose, function, column, value) in
+        [("nonsense", "write-nonsense", "int", "4711"), ("collide", "collide", "text unique", "'canary-' || i")]
+    {
         let pair = Pair::of(Major::V15, &format!("hostile_{purpose}"))?;
-        let job = single(&pair, pgveil_artifacts::HOSTILE.path, &format!("mask: hostile/{function}"), column, "select 1")?;
+        let job =
+            single(&pair, pgveil_artifacts::HOSTILE.path, &format!("mask: hostile/{function}"), column, "select 1")?;
         job.succeed(&["bootstrap", "--once"])?;
         pair.source.execute(&format!("insert into t select i, {value} from generate_series(1, 2) i"))?;
         let finished = job.run(&["run", "--once"])?;
         assert!(matches!(finished.code, Some(5 | 6)), "{function}: {finished}");
         let record = Record::read(&pair.target)?.ok_or("no record")?;
         let shown = format!("{finished}{record:?}");
-        assert!(!shown.contains("canary") && !shown.contains("4711") && !shown.contains("nonsense\""), "{function}: {shown}");
+        assert!(
+            !shown.contains("canary") && !shown.contains("4711") && !shown.contains("nonsense\""),
+            "{function}: {shown}"
+        );
         assert_eq!(pair.target.value("select count(*) from t")?, "0");
     }
     Ok(())
@@ -315,7 +362,8 @@ fn output_full_of_escapes_is_stored_as_it_is() -> Result<()> {
 fn a_guest_that_turns_after_some_calls_is_noticed() -> Result<()> {
     let pair = Pair::of(Major::V15, "turn_later")?;
     let job = single(&pair, pgveil_artifacts::HOSTILE.path, "mask: hostile/turn-later, n: 3", "text", ROWS)?;
-    let job = job.sections("schema: { mode: existing }\nsafety: { audit_percent: 100 }\nlimits: { batch_rows: 100 }\n")?;
+    let job =
+        job.sections("schema: { mode: existing }\nsafety: { audit_percent: 100 }\nlimits: { batch_rows: 100 }\n")?;
     let finished = job.run(&["bootstrap", "--once"])?;
     assert_eq!(finished.code, Some(6), "{finished}");
     Ok(())

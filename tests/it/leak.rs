@@ -30,8 +30,18 @@ const MASKED: &str = "{ mask: standard/hash, key: people }";
 
 /// Different canaries, so that a leak tells its operation. None is compressed: they are short.
 const CANARIES: [&str; 12] = [
-    "canary-snapshot-7f3a", "canary-insert-91c0", "canary-update-b2d4", "canary-delete-55e1", "canary-keychange-0c9d", "canary-full-3ab7", "canary-filter-e810",
-    "canary-toast-6642", "canary-refused-d01f", "canary-rolledback-2b3c", "canary-newline-88aa", "canary-drift-4f4f",
+    "canary-snapshot-7f3a",
+    "canary-insert-91c0",
+    "canary-update-b2d4",
+    "canary-delete-55e1",
+    "canary-keychange-0c9d",
+    "canary-full-3ab7",
+    "canary-filter-e810",
+    "canary-toast-6642",
+    "canary-refused-d01f",
+    "canary-rolledback-2b3c",
+    "canary-newline-88aa",
+    "canary-drift-4f4f",
 ];
 
 const BEFORE: &str = "insert into keyed select 'canary-snapshot-7f3a' || i, 'canary-snapshot-7f3a', 'canary-toast-6642' || repeat(md5(i::text), 100), i from generate_series(1, 100) i; \
@@ -111,7 +121,11 @@ fn pair(source: &Server, target: &Server, purpose: &str) -> Result<Pair> {
 
 /// A target that logs every statement and its parameters: what it is never sent, it cannot log.
 fn talkative(major: Major) -> Result<Cluster> {
-    Cluster::of(major).setting("log_statement", "all").setting("log_parameter_max_length", "-1").setting("log_parameter_max_length_on_error", "-1").start()
+    Cluster::of(major)
+        .setting("log_statement", "all")
+        .setting("log_parameter_max_length", "-1")
+        .setting("log_parameter_max_length_on_error", "-1")
+        .start()
 }
 
 fn scan(canaries: &Canaries, target: &Cluster, pair: &Pair, outputs: &Outputs) -> Result<Vec<Leak>> {
@@ -177,7 +191,12 @@ fn a_leaky_job_is_found_out() -> Result<()> {
     pair.source.execute(CHANGES[0])?;
     assert_eq!(outputs.run(&job, &["run", "--once"])?, Some(0), "{}", outputs.0);
     let leaks = scan(&Canaries::new(CANARIES)?, &target, &pair, &outputs)?;
-    for (canary, place) in [("canary-snapshot-7f3a", "/base/"), ("canary-insert-91c0", "/base/"), ("canary-snapshot-7f3a", "/pg_wal/"), ("canary-full-3ab7", "/pg_wal/")] {
+    for (canary, place) in [
+        ("canary-snapshot-7f3a", "/base/"),
+        ("canary-insert-91c0", "/base/"),
+        ("canary-snapshot-7f3a", "/pg_wal/"),
+        ("canary-full-3ab7", "/pg_wal/"),
+    ] {
         let found = leaks.iter().any(|leak| leak.canary == canary && leak.file.to_string_lossy().contains(place));
         assert!(found, "{canary} was not found in {place}");
     }

@@ -52,7 +52,10 @@ fn refused(pair: &Pair, tables: &[(&str, &str)], named: &[&str]) -> Result<()> {
             assert!(refused.to_string().contains(name), "{arguments:?} does not name {name}: {refused}");
         }
     }
-    assert_eq!(pair.source.value(&format!("select count(*) from pg_replication_slots where slot_name = '{}'", job.slot()))?, "0");
+    assert_eq!(
+        pair.source.value(&format!("select count(*) from pg_replication_slots where slot_name = '{}'", job.slot()))?,
+        "0"
+    );
     Ok(())
 }
 
@@ -196,7 +199,8 @@ fn a_filter_that_needs_an_unchanged_value_stops() -> Result<()> {
             "create table t (id int primary key, grp int, big text, v text); alter table t alter big set storage external",
             &format!("insert into t values (1, {outside}, {BIG}, 'v')"),
         )?;
-        let policy = format!("keep: {{ filter: standard/sample, columns: [{column}], percent: 50, key: people }}, rest: pass");
+        let policy =
+            format!("keep: {{ filter: standard/sample, columns: [{column}], percent: 50, key: people }}, rest: pass");
         let job = job(&pair, &[("public.t", &policy)])?;
         job.succeed(&["bootstrap", "--once"])?;
         let before = pair.target.rows("select id, grp, v from t")?;
@@ -225,16 +229,26 @@ fn masks_fit_their_columns() -> Result<()> {
         "create table t (id int primary key, short varchar(10), padded char(12), mail varchar(40))",
         "insert into t select i, 'ünïcödé' || i, 'p' || i, 'somebody.with.a.long.name' || i || '@x.example' from generate_series(1, 200) i",
     )?;
-    let policy = format!("columns: {{ id: pass, short: {HASH}, padded: {HASH}, mail: {{ mask: standard/email, key: people }} }}");
+    let policy = format!(
+        "columns: {{ id: pass, short: {HASH}, padded: {HASH}, mail: {{ mask: standard/email, key: people }} }}"
+    );
     let job = job(&pair, &[("public.t", &policy)])?;
-    check(&pair, &job, &["update t set short = id::text, padded = id::text, mail = id || left(mail, 30) where id % 2 = 0"], || {
-        assert_eq!(pair.target.value("select max(length(mail)) <= 40 and min(length(mail)) > 10 from t")?, "t");
-        let shorts = pair.target.rows("select id, short from t order by id")?;
-        let expected = pair.source.rows("select id, short from t order by id")?;
-        let expected: Vec<Row> = expected.into_iter().map(|row| vec![row[0].clone(), row[1].as_deref().map(|value| native::hash(value)[..10].to_owned())]).collect();
-        assert_eq!(shorts, expected);
-        Ok(())
-    })?;
+    check(
+        &pair,
+        &job,
+        &["update t set short = id::text, padded = id::text, mail = id || left(mail, 30) where id % 2 = 0"],
+        || {
+            assert_eq!(pair.target.value("select max(length(mail)) <= 40 and min(length(mail)) > 10 from t")?, "t");
+            let shorts = pair.target.rows("select id, short from t order by id")?;
+            let expected = pair.source.rows("select id, short from t order by id")?;
+            let expected: Vec<Row> = expected
+                .into_iter()
+                .map(|row| vec![row[0].clone(), row[1].as_deref().map(|value| native::hash(value)[..10].to_owned())])
+                .collect();
+            assert_eq!(shorts, expected);
+            Ok(())
+        },
+    )?;
     let narrow = Pair::of(Major::V18, "too_short")?;
     narrow.execute("create table t (id int primary key, short varchar(10))")?;
     refused(&narrow, &[("public.t", "columns: { id: pass, short: { mask: standard/email, key: people } }")], &["short"])
@@ -245,10 +259,25 @@ fn masks_fit_their_columns() -> Result<()> {
 fn masks_that_could_collide_are_refused_on_unique_columns() -> Result<()> {
     let short = "{ mask: standard/hash, key: people, length: 8 }";
     let cases = [
-        ("unique", "create table t (id int primary key, email text unique)", format!("columns: {{ id: pass, email: {short} }}"), "email"),
-        ("unique_index", "create table t (id int primary key, email text); create unique index on t (email)", format!("columns: {{ id: pass, email: {short} }}"), "email"),
+        (
+            "unique",
+            "create table t (id int primary key, email text unique)",
+            format!("columns: {{ id: pass, email: {short} }}"),
+            "email",
+        ),
+        (
+            "unique_index",
+            "create table t (id int primary key, email text); create unique index on t (email)",
+            format!("columns: {{ id: pass, email: {short} }}"),
+            "email",
+        ),
         ("key", "create table t (email text primary key)", format!("columns: {{ email: {short} }}"), "email"),
-        ("key_reads_more", "create table t (id text primary key, email text)", "columns: { email: pass, id: { mask: standard/hash, key: people, columns: [email] } }".to_owned(), "id"),
+        (
+            "key_reads_more",
+            "create table t (id text primary key, email text)",
+            "columns: { email: pass, id: { mask: standard/hash, key: people, columns: [email] } }".to_owned(),
+            "id",
+        ),
     ];
     for (purpose, schema, policy, column) in cases {
         let pair = pair(Major::V15, &format!("collide_{purpose}"), schema, "select 1")?;
@@ -266,8 +295,17 @@ fn rules_must_meet_columns() -> Result<()> {
         ("misspelt", format!("columns: {{ id: pass, Emial: {HASH}, note: pass }}, rest: pass"), "Emial"),
         ("undecided", format!("columns: {{ id: pass, Email: {HASH} }}"), "note"),
         ("not_null", "columns: { id: pass, Email: \"null\", note: pass }".to_owned(), "Email"),
-        ("granted", "columns: { id: pass, Email: { mask: standard/hash, key: people, columns: [Nobody] }, note: pass }".to_owned(), "Nobody"),
-        ("filter", "keep: { filter: standard/sample, columns: [Id], percent: 5, key: people }, rest: pass".to_owned(), "Id"),
+        (
+            "granted",
+            "columns: { id: pass, Email: { mask: standard/hash, key: people, columns: [Nobody] }, note: pass }"
+                .to_owned(),
+            "Nobody",
+        ),
+        (
+            "filter",
+            "keep: { filter: standard/sample, columns: [Id], percent: 5, key: people }, rest: pass".to_owned(),
+            "Id",
+        ),
     ];
     for (purpose, policy, named) in cases {
         let pair = pair(Major::V18, &format!("rules_{purpose}"), schema, "select 1")?;
@@ -281,10 +319,19 @@ fn rules_must_meet_columns() -> Result<()> {
 fn keys_and_domains_decide() -> Result<()> {
     let other = KEY.replace("00", "ff");
     let mut outputs = Vec::new();
-    for (purpose, material, domain) in [("salt_1", KEY, ""), ("salt_2", KEY, ""), ("salt_3", other.as_str(), ""), ("salt_4", KEY, "elsewhere")] {
-        let pair = pair(Major::V15, purpose, "create table t (id int primary key, v text, w text)", "insert into t values (1, 'ada', 'ada')")?;
+    for (purpose, material, domain) in
+        [("salt_1", KEY, ""), ("salt_2", KEY, ""), ("salt_3", other.as_str(), ""), ("salt_4", KEY, "elsewhere")]
+    {
+        let pair = pair(
+            Major::V15,
+            purpose,
+            "create table t (id int primary key, v text, w text)",
+            "insert into t values (1, 'ada', 'ada')",
+        )?;
         let written = if domain.is_empty() { String::new() } else { format!(", domain: {domain}") };
-        let policy = format!("columns: {{ id: pass, v: {{ mask: standard/hash, key: people{written} }}, w: {{ mask: standard/hash, key: people{written} }} }}");
+        let policy = format!(
+            "columns: {{ id: pass, v: {{ mask: standard/hash, key: people{written} }}, w: {{ mask: standard/hash, key: people{written} }} }}"
+        );
         let job = job(&pair, &[("public.t", &policy)])?.environment(KEY_VARIABLE, material);
         job.succeed(&["bootstrap", "--once"])?;
         let expected = native::hash_under(material, domain, "ada");
@@ -310,11 +357,17 @@ fn neither_path_nor_locale_changes_a_value() -> Result<()> {
         )?;
         let policy = "columns: { id: pass, mail: { mask: standard/email, key: people }, name: { mask: standard/name, key: people }, phone: { mask: standard/phone, key: people }, \
                       card: { mask: standard/digits, key: people }, city: { mask: standard/hash, key: people } }";
-        let job = job(&pair, &[("public.t", policy)])?.environment("TZ", zone).environment("LC_ALL", locale).environment("LANG", locale);
+        let job = job(&pair, &[("public.t", policy)])?
+            .environment("TZ", zone)
+            .environment("LC_ALL", locale)
+            .environment("LANG", locale);
         job.succeed(&["bootstrap", "--once"])?;
-        pair.source.execute("insert into t select 2, mail, name, phone, card, city from t; insert into t values (3)")?;
+        pair.source
+            .execute("insert into t select 2, mail, name, phone, card, city from t; insert into t values (3)")?;
         pair.source.execute("update t set (mail, name, phone, card, city) = (select mail, name, phone, card, city from t where id = 1) where id = 3")?;
-        pair.source.execute("insert into t select i, mail, name, phone, card, city from t, generate_series(4, 60) i where id = 1")?;
+        pair.source.execute(
+            "insert into t select i, mail, name, phone, card, city from t, generate_series(4, 60) i where id = 1",
+        )?;
         job.succeed(&["run", "--once"])?;
         let rows = pair.target.rows("select distinct mail, name, phone, card, city from t")?;
         assert_eq!(rows.len(), 1, "{rows:?}");
@@ -336,19 +389,39 @@ fn every_type_of_text_can_be_masked() -> Result<()> {
         "insert into t select i, v, v, v, v, v, v, v, v, v from generate_series(1, 30) i, lateral (select 'u' || i || '@example.com') x(v)",
     )?;
     let mail = "{ mask: standard/email, key: people }";
-    let policy = format!("columns: {{ id: pass, a: {HASH}, b: {HASH}, c: {HASH}, d: {HASH}, e: {HASH}, f: {HASH}, g: {HASH}, mail_d: {mail}, mail_e: {mail} }}");
+    let policy = format!(
+        "columns: {{ id: pass, a: {HASH}, b: {HASH}, c: {HASH}, d: {HASH}, e: {HASH}, f: {HASH}, g: {HASH}, mail_d: {mail}, mail_e: {mail} }}"
+    );
     let job = job(&pair, &[("public.t", &policy)])?;
-    check(&pair, &job, &["update t set (a, b, c, d, e, f, g) = row(a || 'x', b || 'x', c || 'x', d || 'x', e || 'x', f || 'x', rtrim(g) || 'x') where id % 2 = 0"], || {
-        for row in pair.target.rows("select a, b, c, d, e, f, g from t")? {
-            assert!(row.iter().all(|value| value == &row[0]), "one value, one mask, whatever the type: {row:?}");
-        }
-        for row in pair.target.rows("select mail_d, mail_e from t")? {
-            assert!(row.iter().all(|value| value == &row[0] && value.as_deref().is_some_and(|mail| mail.contains("@example."))), "{row:?}");
-        }
-        let expected: Vec<_> = pair.source.rows("select a from t order by id")?.into_iter().flatten().map(|value| vec![value.as_deref().map(native::hash)]).collect();
-        assert_eq!(pair.target.rows("select a from t order by id")?, expected);
-        Ok(())
-    })
+    check(
+        &pair,
+        &job,
+        &[
+            "update t set (a, b, c, d, e, f, g) = row(a || 'x', b || 'x', c || 'x', d || 'x', e || 'x', f || 'x', rtrim(g) || 'x') where id % 2 = 0",
+        ],
+        || {
+            for row in pair.target.rows("select a, b, c, d, e, f, g from t")? {
+                assert!(row.iter().all(|value| value == &row[0]), "one value, one mask, whatever the type: {row:?}");
+            }
+            for row in pair.target.rows("select mail_d, mail_e from t")? {
+                assert!(
+                    row.iter().all(
+                        |value| value == &row[0] && value.as_deref().is_some_and(|mail| mail.contains("@example."))
+                    ),
+                    "{row:?}"
+                );
+            }
+            let expected: Vec<_> = pair
+                .source
+                .rows("select a from t order by id")?
+                .into_iter()
+                .flatten()
+                .map(|value| vec![value.as_deref().map(native::hash)])
+                .collect();
+            assert_eq!(pair.target.rows("select a from t order by id")?, expected);
+            Ok(())
+        },
+    )
 }
 
 /// M16: a generated column is computed from masked values, and never sent.
@@ -362,8 +435,24 @@ fn generated_columns_follow_masked_ones() -> Result<()> {
     )?;
     let policy = format!("columns: {{ id: pass, first: {HASH}, last: {HASH} }}, rest: pass");
     let job = job(&pair, &[("public.t", &policy)])?;
-    check(&pair, &job, &["insert into t (id, first) values (100, 'only')", "update t set last = 'Byron' where id < 5", "delete from t where id = 6"], || {
-        let whole = |row: &pgveil_tests::compare::SourceRow<'_>| Some(format!("{} {}", native::hash(row.get("first")?), native::hash(row.get("last")?)));
-        Comparison::of("public.t").mask("first", masked("first")).mask("last", masked("last")).mask("whole", whole).check(&pair.source, &pair.target).map(drop)
-    })
+    check(
+        &pair,
+        &job,
+        &[
+            "insert into t (id, first) values (100, 'only')",
+            "update t set last = 'Byron' where id < 5",
+            "delete from t where id = 6",
+        ],
+        || {
+            let whole = |row: &pgveil_tests::compare::SourceRow<'_>| {
+                Some(format!("{} {}", native::hash(row.get("first")?), native::hash(row.get("last")?)))
+            };
+            Comparison::of("public.t")
+                .mask("first", masked("first"))
+                .mask("last", masked("last"))
+                .mask("whole", whole)
+                .check(&pair.source, &pair.target)
+                .map(drop)
+        },
+    )
 }

@@ -41,7 +41,9 @@ impl Scenario<'_> {
 
     fn compare(&self, pair: &Pair, after: &str) -> Result<()> {
         for table in self.tables {
-            Comparison::of(table).check(&pair.source, &pair.target).map_err(|error| format!("after {after}: {error}"))?;
+            Comparison::of(table)
+                .check(&pair.source, &pair.target)
+                .map_err(|error| format!("after {after}: {error}"))?;
         }
         Ok(())
     }

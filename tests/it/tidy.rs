@@ -46,7 +46,11 @@ fn no_source_file_is_too_long() -> Result<()> {
 #[test]
 fn every_source_file_says_what_it_is_for() -> Result<()> {
     let files = ["host", "guests", "tests"].into_iter().map(rust_files).collect::<Result<Vec<_>>>()?.concat();
-    let silent: Vec<_> = files.into_iter().filter(|path| !fs::read_to_string(path).is_ok_and(|text| text.contains("//! "))).map(|path| shown(&path)).collect();
+    let silent: Vec<_> = files
+        .into_iter()
+        .filter(|path| !fs::read_to_string(path).is_ok_and(|text| text.contains("//! ")))
+        .map(|path| shown(&path))
+        .collect();
     assert!(silent.is_empty(), "no module documentation: {silent:#?}");
     Ok(())
 }
@@ -58,8 +62,14 @@ const FORBIDDEN: [(&str, &[&str]); 9] = [
     ("host/src/apply", &["crate::source", "crate::pipeline", "crate::cli", "wasmtime", "RawBatch", "RawWindow"]),
     ("host/src/veil", &["crate::source", "crate::apply", "crate::pipeline", "crate::postgres", "crate::cli"]),
     ("host/src/checkpoint", &["crate::source", "crate::apply", "crate::veil", "crate::pipeline", "wasmtime"]),
-    ("host/src/postgres", &["crate::source", "crate::apply", "crate::veil", "crate::pipeline", "crate::checkpoint", "wasmtime"]),
-    ("host/src/config", &["crate::source", "crate::apply", "crate::veil", "crate::pipeline", "crate::postgres", "wasmtime"]),
+    (
+        "host/src/postgres",
+        &["crate::source", "crate::apply", "crate::veil", "crate::pipeline", "crate::checkpoint", "wasmtime"],
+    ),
+    (
+        "host/src/config",
+        &["crate::source", "crate::apply", "crate::veil", "crate::pipeline", "crate::postgres", "wasmtime"],
+    ),
     ("host/src/pipeline", &["crate::cli", "wasmtime"]),
     ("host/src/observe", &["crate::veil", "crate::apply", "crate::pipeline", "wasmtime"]),
 ];
@@ -71,7 +81,12 @@ fn imports_run_one_way() -> Result<()> {
         for path in rust_files(folder)? {
             for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
                 let code = line.split("//").next().unwrap_or_default();
-                wrong.extend(forbidden.iter().filter(|name| code.contains(**name)).map(|name| format!("{}:{}: {name}", shown(&path), number + 1)));
+                wrong.extend(
+                    forbidden
+                        .iter()
+                        .filter(|name| code.contains(**name))
+                        .map(|name| format!("{}:{}: {name}", shown(&path), number + 1)),
+                );
             }
         }
     }
@@ -98,6 +113,9 @@ fn the_guest_interface_is_the_one_that_is_documented() -> Result<()> {
     }
     let digest = digest.finalize().to_hex();
     let document = fs::read_to_string(repository().join("docs/policy-abi.md"))?;
-    assert!(document.contains(digest.as_str()), "wit/ changed: read docs/policy-abi.md again, then put this digest there: {digest}");
+    assert!(
+        document.contains(digest.as_str()),
+        "wit/ changed: read docs/policy-abi.md again, then put this digest there: {digest}"
+    );
     Ok(())
 }

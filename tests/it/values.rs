@@ -17,7 +17,8 @@ fn check(major: pgveil_tests::Major, purpose: &str, setup: &str, kind: &str, val
         count = values.len().max(1)
     );
     let (before, after) = (rows(0), rows(1000));
-    Scenario { schema: &schema, before: &before, changes: &[&after, &rotated], tables: &["public.t"] }.check(major, purpose)
+    Scenario { schema: &schema, before: &before, changes: &[&after, &rotated], tables: &["public.t"] }
+        .check(major, purpose)
 }
 
 macro_rules! values {

@@ -41,6 +41,10 @@ const SESSION: &str = "set synchronous_commit = off; set session_replication_rol
      set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3";
 
 /// The writing half.
+#[expect(
+    clippy::disallowed_types,
+    reason = "bounded by the windows in flight, each of which holds its share of the byte budget"
+)]
 pub struct Applier {
     writer: PipelineWriter,
     expectations: mpsc::UnboundedSender<Expectation>,
@@ -65,6 +69,10 @@ impl Applier {
     /// Takes over a session on the target. `filtered` tells which tables the policy filters.
     ///
     /// Returns the reading half as well; both must run, or the pipeline stalls.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a bounded queue would deadlock: the server answers only at the end of a window"
+    )]
     pub async fn new(
         mut target: Session,
         tables: &[Arc<Table>],
@@ -126,7 +134,9 @@ impl Applier {
             Operation::Insert { new } => self.inserts(*new, rest, rows),
             Operation::Update { old, new } => self.updates(*old, *new, rest, rows),
             Operation::Delete { old } => self.deletes(*old, rest, rows),
-            Operation::Truncate { relation_ids, restart_identity, .. } => self.truncate(relation_ids, *restart_identity).map(|()| 1),
+            Operation::Truncate { relation_ids, restart_identity, .. } => {
+                self.truncate(relation_ids, *restart_identity).map(|()| 1)
+            }
             Operation::Commit { end_lsn } => {
                 self.advance(*end_lsn)?;
                 self.transaction = None;
@@ -199,7 +209,15 @@ impl Applier {
         self.update_one(number, Purpose::Update, old, new, shape, rows).map(|()| 1)
     }
 
-    fn update_one(&mut self, number: usize, purpose: Purpose, old: Option<RowRef>, new: RowRef, shape: UpdateShape, rows: &Rows<'_>) -> Result<()> {
+    fn update_one(
+        &mut self,
+        number: usize,
+        purpose: Purpose,
+        old: Option<RowRef>,
+        new: RowRef,
+        shape: UpdateShape,
+        rows: &Rows<'_>,
+    ) -> Result<()> {
         let table = &self.tables[number].0;
         let set = statement::set_columns(table, &shape).into_iter().map(|column| (new, column));
         let found_by = statement::lookup_columns(table).into_iter().map(|column| (old.unwrap_or(new), column));
@@ -211,14 +229,24 @@ impl Applier {
     fn update_many(&mut self, number: usize, shape: UpdateShape, updates: &[Operation], rows: &Rows<'_>) -> Result<()> {
         let table = &self.tables[number].0;
         let columns: Vec<_> = table.key.iter().copied().chain(statement::set_columns(table, &shape)).collect();
-        let changed: Vec<_> = updates.iter().filter_map(|operation| if let Operation::Update { new, .. } = operation { Some(*new) } else { None }).collect();
+        let changed: Vec<_> = updates
+            .iter()
+            .filter_map(|operation| if let Operation::Update { new, .. } = operation { Some(*new) } else { None })
+            .collect();
         self.sent(number, Purpose::Update, None)?;
         self.bind_arrays(number, Shape::UpdateMany(shape), &columns, &changed, rows)
     }
 
     /// The four transitions of a filtered table. The old side is known when the whole old row came; else what the
     /// target holds decides, so the statements insert or update, and delete if there.
-    fn filtered_update(&mut self, number: usize, old: Option<RowRef>, new: RowRef, shape: UpdateShape, rows: &Rows<'_>) -> Result<()> {
+    fn filtered_update(
+        &mut self,
+        number: usize,
+        old: Option<RowRef>,
+        new: RowRef,
+        shape: UpdateShape,
+        rows: &Rows<'_>,
+    ) -> Result<()> {
         let was = old.map(|old| rows.keep(old)).transpose()?.flatten();
         let is = rows.keep(new)?.ok_or_else(|| Error::new(Kind::Internal, "a filtered row without a verdict"))?;
         let whole = shape.set.iter().all(|set| *set);
@@ -242,7 +270,8 @@ impl Applier {
     /// A row enters under FULL with unchanged values: they stand in the old row.
     fn insert_with_old(&mut self, number: usize, old: RowRef, new: RowRef, rows: &Rows<'_>) -> Result<()> {
         let shape = update_shape(rows, None, new)?;
-        let columns: Vec<_> = shape.set.iter().enumerate().map(|(column, set)| (if *set { new } else { old }, column)).collect();
+        let columns: Vec<_> =
+            shape.set.iter().enumerate().map(|(column, set)| (if *set { new } else { old }, column)).collect();
         self.sent(number, Purpose::Insert, None)?;
         self.bind(number, Shape::Insert, &columns, rows)
     }
@@ -264,7 +293,10 @@ impl Applier {
         if reach < limits::SET_RUN_MIN {
             return self.delete_one(number, Shape::Delete, old, rows).map(|()| 1);
         }
-        let gone: Vec<_> = rest[..reach].iter().filter_map(|operation| if let Operation::Delete { old } = operation { Some(*old) } else { None }).collect();
+        let gone: Vec<_> = rest[..reach]
+            .iter()
+            .filter_map(|operation| if let Operation::Delete { old } = operation { Some(*old) } else { None })
+            .collect();
         let columns = table.key.clone();
         self.sent(number, Purpose::Delete, None)?;
         self.bind_arrays(number, Shape::DeleteMany, &columns, &gone, rows)?;
@@ -272,7 +304,8 @@ impl Applier {
     }
 
     fn delete_one(&mut self, number: usize, shape: Shape, old: RowRef, rows: &Rows<'_>) -> Result<()> {
-        let columns: Vec<_> = statement::lookup_columns(&self.tables[number].0).into_iter().map(|column| (old, column)).collect();
+        let columns: Vec<_> =
+            statement::lookup_columns(&self.tables[number].0).into_iter().map(|column| (old, column)).collect();
         self.sent(number, Purpose::Delete, None)?;
         self.bind(number, shape, &columns, rows)
     }
@@ -299,7 +332,13 @@ impl Applier {
     fn advance(&mut self, lsn: Lsn) -> Result<()> {
         failpoint::reach(Point::Checkpoint)?;
         let open = self.transaction.unwrap_or(Open { xid: 0, final_lsn: lsn });
-        self.expect(Expectation::Statement(Sent { purpose: Purpose::Checkpoint, table: "".into(), xid: open.xid, final_lsn: open.final_lsn, rows: Some(1) }))?;
+        self.expect(Expectation::Statement(Sent {
+            purpose: Purpose::Checkpoint,
+            table: "".into(),
+            xid: open.xid,
+            final_lsn: open.final_lsn,
+            rows: Some(1),
+        }))?;
         let (to, from) = (lsn.to_string(), self.applied.to_string());
         let parameters = [&to, &self.claim.job_id, &from, &self.epoch].map(|text| Some(text.as_bytes()));
         self.writer.bind(ADVANCE, parameters)?;
@@ -311,18 +350,29 @@ impl Applier {
 
     fn number(&self, rows: &Rows<'_>, row: RowRef) -> Result<usize> {
         let table = rows.batch(row)?.table();
-        self.numbers.get(&Arc::as_ptr(table).addr()).copied().ok_or_else(|| Error::new(Kind::UnknownRelation, format!("table {}", table.name)))
+        self.numbers
+            .get(&Arc::as_ptr(table).addr())
+            .copied()
+            .ok_or_else(|| Error::new(Kind::UnknownRelation, format!("table {}", table.name)))
     }
 
     fn sent(&self, number: usize, purpose: Purpose, rows: Option<u64>) -> Result<()> {
         failpoint::reach(Point::Statement)?;
         let open = self.transaction.ok_or_else(|| Error::new(Kind::Internal, "a change outside of a transaction"))?;
-        self.expect(Expectation::Statement(Sent { purpose, table: self.tables[number].1.clone(), xid: open.xid, final_lsn: open.final_lsn, rows }))
+        self.expect(Expectation::Statement(Sent {
+            purpose,
+            table: self.tables[number].1.clone(),
+            xid: open.xid,
+            final_lsn: open.final_lsn,
+            rows,
+        }))
     }
 
     /// Nobody hears when the reading half has failed; its own error is the one to report.
     fn expect(&self, expectation: Expectation) -> Result<()> {
-        self.expectations.send(expectation).map_err(|_| Error::new(Kind::ConnectionLost, "target: the apply session ended"))
+        self.expectations
+            .send(expectation)
+            .map_err(|_| Error::new(Kind::ConnectionLost, "target: the apply session ended"))
     }
 
     /// Binds cells as parameters and executes.
@@ -342,7 +392,14 @@ impl Applier {
     }
 
     /// Binds one array for each column, then the number of rows, and executes.
-    fn bind_arrays(&mut self, number: usize, shape: Shape, columns: &[usize], changed: &[RowRef], rows: &Rows<'_>) -> Result<()> {
+    fn bind_arrays(
+        &mut self,
+        number: usize,
+        shape: Shape,
+        columns: &[usize],
+        changed: &[RowRef],
+        rows: &Rows<'_>,
+    ) -> Result<()> {
         debug_assert!(self.tables[number].0.lookup == Lookup::Key, "rows without a key are changed one by one");
         let name = self.statements.name(&mut self.writer, number, &self.tables[number].0, shape)?;
         let mut scratch = Vec::new();

@@ -18,7 +18,9 @@ pub(super) struct Rows<'a> {
 pub(super) fn update_shape(rows: &Rows<'_>, old: Option<RowRef>, new: RowRef) -> Result<UpdateShape> {
     let batch = rows.batch(new)?;
     let row = new.row as usize;
-    let set = (0..batch.table().columns.len()).map(|column| !matches!(batch.cell(row, column), VeiledCell::Unchanged | VeiledCell::Absent)).collect();
+    let set = (0..batch.table().columns.len())
+        .map(|column| !matches!(batch.cell(row, column), VeiledCell::Unchanged | VeiledCell::Absent))
+        .collect();
     Ok(UpdateShape { set, old: old.is_some() })
 }
 
@@ -47,11 +49,14 @@ impl<'a> Rows<'a> {
             VeiledCell::Plain(bytes) => Ok(Some(bytes)),
             VeiledCell::CopyText(bytes) => {
                 scratch.clear();
-                copy_text::unescape_into(bytes, scratch).map_err(|error| Error::new(Kind::SourceData, place(batch, column)).because(error))?;
+                copy_text::unescape_into(bytes, scratch)
+                    .map_err(|error| Error::new(Kind::SourceData, place(batch, column)).because(error))?;
                 Ok(Some(scratch))
             }
             VeiledCell::Unchanged => Err(Error::new(Kind::UnchangedNeeded, place(batch, column))),
-            VeiledCell::Absent => Err(Error::new(Kind::SourceData, format!("{}: the old row does not carry it", place(batch, column)))),
+            VeiledCell::Absent => {
+                Err(Error::new(Kind::SourceData, format!("{}: the old row does not carry it", place(batch, column))))
+            }
         }
     }
 

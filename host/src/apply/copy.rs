@@ -23,7 +23,11 @@ pub(crate) fn copy_statement(table: &Table) -> String {
 /// # Errors
 /// [`Kind::UnchangedNeeded`] for a value that the source did not send, naming its column: a new row needs all of its values.
 /// [`Kind::Internal`] for a column that the image does not carry. `output` then holds a part of a line.
-pub(crate) fn write_copy_rows(batch: &VeiledBatch, rows: impl IntoIterator<Item = usize>, output: &mut impl BufMut) -> Result<u64> {
+pub(crate) fn write_copy_rows(
+    batch: &VeiledBatch,
+    rows: impl IntoIterator<Item = usize>,
+    output: &mut impl BufMut,
+) -> Result<u64> {
     let width = batch.table().columns.len();
     let mut written = 0;
     for row in rows {

@@ -59,7 +59,11 @@ pub struct Replies {
 }
 
 impl Replies {
-    pub(super) fn new(reader: PipelineReader, expectations: mpsc::UnboundedReceiver<Expectation>, progress: watch::Sender<Progress>) -> Replies {
+    pub(super) fn new(
+        reader: PipelineReader,
+        expectations: mpsc::UnboundedReceiver<Expectation>,
+        progress: watch::Sender<Progress>,
+    ) -> Replies {
         Replies { reader, expectations, progress }
     }
 
@@ -83,7 +87,11 @@ impl Replies {
                 Reply::Command { .. } => return Err(Error::new(Kind::CheckpointMoved, sent.place())),
                 Reply::Error(error) => return Err(sent.failed(&error)),
                 Reply::Ready(_) => return Err(Error::new(Kind::Protocol, sent.place())),
-                Reply::ParseComplete | Reply::BindComplete | Reply::CloseComplete | Reply::Row(_) | Reply::CopyInReady => {}
+                Reply::ParseComplete
+                | Reply::BindComplete
+                | Reply::CloseComplete
+                | Reply::Row(_)
+                | Reply::CopyInReady => {}
             }
         }
     }
@@ -93,9 +101,17 @@ impl Replies {
             match self.reader.next().await? {
                 Reply::Ready(_) => break,
                 // A constraint that is checked at commit fails here.
-                Reply::Error(error) => return Err(Error::from_server(Side::Target, &error).within(format!("commit of the transaction that ends at {lsn}"))),
+                Reply::Error(error) => {
+                    return Err(Error::from_server(Side::Target, &error)
+                        .within(format!("commit of the transaction that ends at {lsn}")));
+                }
                 Reply::CloseComplete => {}
-                _ => return Err(Error::new(Kind::Protocol, format!("target: commit of the transaction that ends at {lsn}"))),
+                _ => {
+                    return Err(Error::new(
+                        Kind::Protocol,
+                        format!("target: commit of the transaction that ends at {lsn}"),
+                    ));
+                }
             }
         }
         self.progress.send_modify(|progress| {
@@ -115,7 +131,10 @@ impl Sent {
             Purpose::Truncate => "truncate",
             Purpose::Checkpoint => return "target: checkpoint".to_owned(),
         };
-        format!("target: transaction {} of the source that commits at {}: {what} of table {}", self.xid, self.final_lsn, self.table)
+        format!(
+            "target: transaction {} of the source that commits at {}: {what} of table {}",
+            self.xid, self.final_lsn, self.table
+        )
     }
 
     fn failed(&self, error: &crate::postgres::ServerError) -> Error {

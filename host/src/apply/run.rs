@@ -11,7 +11,10 @@ use super::table::{Lookup, TargetTable};
 
 /// How far a run of inserts into one batch reaches, from the first operation on.
 pub(super) fn inserts(operations: &[Operation], first: RowRef) -> usize {
-    operations.iter().take_while(|operation| matches!(operation, Operation::Insert { new } if new.batch == first.batch)).count()
+    operations
+        .iter()
+        .take_while(|operation| matches!(operation, Operation::Insert { new } if new.batch == first.batch))
+        .count()
 }
 
 /// How far a run of deletes by key reaches.
@@ -19,14 +22,22 @@ pub(super) fn deletes(operations: &[Operation], first: RowRef, table: &TargetTab
     if table.lookup != Lookup::Key || table.filtered {
         return 1;
     }
-    operations.iter().take_while(|operation| matches!(operation, Operation::Delete { old } if old.batch == first.batch)).count()
+    operations
+        .iter()
+        .take_while(|operation| matches!(operation, Operation::Delete { old } if old.batch == first.batch))
+        .count()
 }
 
 /// How far a run of updates reaches that set the same columns of different rows and leave the keys alone.
 ///
 /// A statement over many rows changes them in an order of its own and each once: tables with another unique index are
 /// left out (the source's order may be what keeps it satisfied), and a row that comes again begins a new run.
-pub(super) fn updates(operations: &[Operation], rows: &Rows<'_>, table: &TargetTable, shape: &UpdateShape) -> Result<usize> {
+pub(super) fn updates(
+    operations: &[Operation],
+    rows: &Rows<'_>,
+    table: &TargetTable,
+    shape: &UpdateShape,
+) -> Result<usize> {
     if shape.old || !table.reorderable || table.filtered || sets_always(table, shape) {
         return Ok(1);
     }

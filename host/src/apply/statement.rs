@@ -51,7 +51,12 @@ impl Sql {
         self
     }
 
-    fn list<T>(&mut self, separator: &str, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Sql, T)) -> &mut Sql {
+    fn list<T>(
+        &mut self,
+        separator: &str,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Sql, T),
+    ) -> &mut Sql {
         for (position, item) in items.into_iter().enumerate() {
             if position > 0 {
                 self.put(separator);
@@ -113,7 +118,9 @@ pub(crate) fn update(table: &TargetTable, shape: &UpdateShape) -> String {
 /// The columns that an update sets, in table order.
 pub(crate) fn set_columns(table: &TargetTable, shape: &UpdateShape) -> Vec<usize> {
     let by_new_key = table.lookup == Lookup::Key && !shape.old;
-    (0..table.columns.len()).filter(|position| shape.set[*position] && !(by_new_key && table.key.contains(position))).collect()
+    (0..table.columns.len())
+        .filter(|position| shape.set[*position] && !(by_new_key && table.key.contains(position)))
+        .collect()
 }
 
 /// The columns whose old values find the row, in the order of the look-up's parameters.
@@ -161,7 +168,14 @@ fn look_up(sql: &mut Sql, table: &TargetTable) {
 fn by_key(sql: &mut Sql, table: &TargetTable) {
     sql.list(" and ", &table.key, |sql, position| {
         let column = &table.columns[*position];
-        sql.put("t.").put(&column.name).put(" ").put(&column.equals).put(" (").parameter().put("::text)::").put(&column.type_name);
+        sql.put("t.")
+            .put(&column.name)
+            .put(" ")
+            .put(&column.equals)
+            .put(" (")
+            .parameter()
+            .put("::text)::")
+            .put(&column.type_name);
     });
 }
 
@@ -171,7 +185,14 @@ fn by_whole_row(sql: &mut Sql, table: &TargetTable) {
     sql.put("t.ctid = (select w.ctid from only ").put(&table.name).put(" as w where ");
     sql.list(" and ", &table.key, |sql, position| {
         let column = &table.columns[*position];
-        sql.put("w.").put(&column.name).put(" ").put(&column.equals).put(" (").parameter().put("::text)::").put(&column.type_name);
+        sql.put("w.")
+            .put(&column.name)
+            .put(" ")
+            .put(&column.equals)
+            .put(" (")
+            .parameter()
+            .put("::text)::")
+            .put(&column.type_name);
     });
     if !table.key.is_empty() {
         sql.put(" and ");
@@ -257,7 +278,12 @@ fn key_join(sql: &mut Sql, table: &TargetTable) {
     sql.put(" where ");
     sql.list(" and ", table.key.iter().enumerate(), |sql, (number, position)| {
         let column = &table.columns[*position];
-        sql.put("t.").put(&column.name).put(" ").put(&column.equals).put(&format!(" u.k{number}::")).put(&column.type_name);
+        sql.put("t.")
+            .put(&column.name)
+            .put(" ")
+            .put(&column.equals)
+            .put(&format!(" u.k{number}::"))
+            .put(&column.type_name);
     });
 }
 
@@ -321,7 +347,12 @@ mod tests {
                 })
                 .collect(),
             lookup,
-            key: columns.iter().enumerate().filter(|(_, column)| column.2.contains('k')).map(|(position, _)| position).collect(),
+            key: columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.2.contains('k'))
+                .map(|(position, _)| position)
+                .collect(),
             reorderable: true,
             filtered: false,
             source: Arc::new(source),
@@ -335,46 +366,46 @@ mod tests {
     #[test]
     fn update_by_key_leaves_an_unchanged_column_alone() {
         let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", ""), ("b", "varchar", "")]);
-        insta::assert_snapshot!(update(&table, &shape(&[true, true, false], false)), @"");
+        insta::assert_snapshot!(update(&table, &shape(&[true, true, false], false)), @r#"with hit as (update only "s"."t" as t set "a" = $1 where t."id" operator(pg_catalog.=) ($2::text)::pg_catalog.int8 returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = 1)::int4) from hit"#);
     }
 
     #[test]
     fn update_of_the_key_is_found_by_the_old_one() {
         let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", "")]);
-        insta::assert_snapshot!(update(&table, &shape(&[true, true], true)), @"");
+        insta::assert_snapshot!(update(&table, &shape(&[true, true], true)), @r#"with hit as (update only "s"."t" as t set "id" = $1, "a" = $2 where t."id" operator(pg_catalog.=) ($3::text)::pg_catalog.int8 returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = 1)::int4) from hit"#);
     }
 
     #[test]
     fn update_of_a_table_of_only_key_columns_still_must_find_its_row() {
         let table = table(Lookup::Key, &[("z", "int4", "k"), ("a", "int4", "k")]);
-        insta::assert_snapshot!(update(&table, &shape(&[true, true], false)), @"");
+        insta::assert_snapshot!(update(&table, &shape(&[true, true], false)), @r#"with hit as (update only "s"."t" as t set "z" = t."z" where t."z" operator(pg_catalog.=) ($1::text)::pg_catalog.int4 and t."a" operator(pg_catalog.=) ($2::text)::pg_catalog.int4 returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = 1)::int4) from hit"#);
     }
 
     #[test]
     fn update_under_full_takes_exactly_one_of_equal_rows() {
         let table = table(Lookup::WholeRow, &[("a", "json", ""), ("b", "numeric", "")]);
-        insta::assert_snapshot!(update(&table, &shape(&[true, false], true)), @"");
+        insta::assert_snapshot!(update(&table, &shape(&[true, false], true)), @r#"with hit as (update only "s"."t" as t set "a" = $1 where t.ctid = (select w.ctid from only "s"."t" as w where w."a"::text is not distinct from (($2::text)::pg_catalog.json)::text and w."b"::text is not distinct from (($3::text)::pg_catalog.numeric)::text limit 1) returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = 1)::int4) from hit"#);
     }
 
     #[test]
     fn update_of_an_always_identity_deletes_and_inserts() {
         let table = table(Lookup::Key, &[("id", "int8", "ka"), ("a", "text", ""), ("big", "text", "")]);
-        insta::assert_snapshot!(update(&table, &shape(&[true, true, false], true)), @"");
+        insta::assert_snapshot!(update(&table, &shape(&[true, true, false], true)), @r#"with prior as (delete from only "s"."t" as t where t."id" operator(pg_catalog.=) ($3::text)::pg_catalog.int8 returning t.*), hit as (insert into "s"."t" ("id", "a", "big") overriding system value select ($1::text)::pg_catalog.int8, ($2::text)::pg_catalog.text, prior."big" from prior returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = 1)::int4) from hit"#);
     }
 
     #[test]
     fn many_at_once() {
         let table = table(Lookup::Key, &[("z", "int8", "k"), ("a", "bpchar", "k"), ("v", "text", "")]);
-        insta::assert_snapshot!(update_many(&table, &shape(&[true, true, true], false)), @"");
-        insta::assert_snapshot!(delete_many(&table), @"");
+        insta::assert_snapshot!(update_many(&table, &shape(&[true, true, true], false)), @r#"with hit as (update only "s"."t" as t set "v" = u.s0::pg_catalog.text from unnest($1::text[], $2::text[], $3::text[]) as u (k0, k1, s0) where t."z" operator(pg_catalog.=) u.k0::pg_catalog.int8 and t."a" operator(pg_catalog.=) u.k1::pg_catalog.bpchar returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = $4::int8)::int4) from hit"#);
+        insta::assert_snapshot!(delete_many(&table), @r#"with hit as (delete from only "s"."t" as t using unnest($1::text[], $2::text[]) as u (k0, k1) where t."z" operator(pg_catalog.=) u.k0::pg_catalog.int8 and t."a" operator(pg_catalog.=) u.k1::pg_catalog.bpchar returning 1) select pg_catalog.width_bucket(0::float8, 0::float8, 1::float8, (count(*) = $3::int8)::int4) from hit"#);
     }
 
     #[test]
     fn inserts() {
         let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", "")]);
-        insta::assert_snapshot!(insert(&table), @"");
-        insta::assert_snapshot!(upsert(&table), @"");
-        insta::assert_snapshot!(copy(&table), @"");
-        insta::assert_snapshot!(truncate([&table, &table], true), @"");
+        insta::assert_snapshot!(insert(&table), @r#"insert into "s"."t" ("id", "a") overriding system value values ($1, $2)"#);
+        insta::assert_snapshot!(upsert(&table), @r#"insert into "s"."t" ("id", "a") overriding system value values ($1, $2) on conflict ("id") do update set "a" = excluded."a""#);
+        insta::assert_snapshot!(copy(&table), @r#"copy "s"."t" ("id", "a") from stdin"#);
+        insta::assert_snapshot!(truncate([&table, &table], true), @r#"truncate only "s"."t", only "s"."t" restart identity"#);
     }
 }

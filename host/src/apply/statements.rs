@@ -56,7 +56,13 @@ pub(super) struct Statements {
 impl Statements {
     /// The name of the statement, prepared first when it is new. The many shapes that unchanged values make are
     /// bounded: at the limit all are closed, which costs one preparation each for those still in use.
-    pub(super) fn name(&mut self, writer: &mut PipelineWriter, number: usize, table: &TargetTable, shape: Shape) -> Result<&str> {
+    pub(super) fn name(
+        &mut self,
+        writer: &mut PipelineWriter,
+        number: usize,
+        table: &TargetTable,
+        shape: Shape,
+    ) -> Result<&str> {
         if self.names.len() >= limits::STATEMENTS_MAX {
             for name in self.names.values() {
                 writer.close_statement(name)?;

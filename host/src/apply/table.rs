@@ -100,7 +100,10 @@ impl TargetTable {
             .iter()
             .map(|column| {
                 found.remove(&column.name).ok_or_else(|| {
-                    Error::new(Kind::RelationChanged, format!("target: table {}: column {} is missing or generated", source.name, column.name))
+                    Error::new(
+                        Kind::RelationChanged,
+                        format!("target: table {}: column {} is missing or generated", source.name, column.name),
+                    )
                 })
             })
             .collect::<Result<Vec<_>>>()?;

@@ -171,21 +171,39 @@ impl JobRecord {
 
     /// The slot is gone again, dropped by us before the copy was whole.
     pub async fn slot_dropped(target: &mut Session, job_id: &str) -> Result<()> {
-        one_row(target, job_id, "update pgveil.job set slot_created = false, consistent_lsn = null, updated_at = now() where job_id = $1", &[Some(job_id)]).await
+        one_row(
+            target,
+            job_id,
+            "update pgveil.job set slot_created = false, consistent_lsn = null, updated_at = now() where job_id = $1",
+            &[Some(job_id)],
+        )
+        .await
     }
 
     /// The copy is whole: the checkpoint begins at the snapshot's consistent point.
     pub async fn copy_finished(target: &mut Session, job_id: &str) -> Result<()> {
         target.batch("begin").await?;
         one_row(target, job_id, "insert into pgveil.checkpoint (job_id, epoch, applied_lsn, guard) select job_id, 0, consistent_lsn, 0 from pgveil.job where job_id = $1 and consistent_lsn is not null", &[Some(job_id)]).await?;
-        one_row(target, job_id, "update pgveil.job set state = 'CATCHING_UP', updated_at = now() where job_id = $1", &[Some(job_id)]).await?;
+        one_row(
+            target,
+            job_id,
+            "update pgveil.job set state = 'CATCHING_UP', updated_at = now() where job_id = $1",
+            &[Some(job_id)],
+        )
+        .await?;
         target.batch("commit").await.map(|_| ())
     }
 
     /// Sets the state, and forgets an earlier reason.
     pub async fn set_state(target: &mut Session, job_id: &str, state: JobState) -> Result<()> {
         let name = state.to_string();
-        one_row(target, job_id, "update pgveil.job set state = $2, reason_kind = null, reason = null, updated_at = now() where job_id = $1", &[Some(job_id), Some(&name)]).await
+        one_row(
+            target,
+            job_id,
+            "update pgveil.job set state = $2, reason_kind = null, reason = null, updated_at = now() where job_id = $1",
+            &[Some(job_id), Some(&name)],
+        )
+        .await
     }
 
     /// Records why the job halted. A job that has lost WAL stays so until it gets a new snapshot.
@@ -208,7 +226,13 @@ impl JobRecord {
 
     /// Accepts a new fingerprint, once it is proven that what was copied still holds.
     pub async fn set_fingerprint(target: &mut Session, job_id: &str, fingerprint: &str) -> Result<()> {
-        one_row(target, job_id, "update pgveil.job set fingerprint = $2, updated_at = now() where job_id = $1", &[Some(job_id), Some(fingerprint)]).await
+        one_row(
+            target,
+            job_id,
+            "update pgveil.job set fingerprint = $2, updated_at = now() where job_id = $1",
+            &[Some(job_id), Some(fingerprint)],
+        )
+        .await
     }
 
     /// Forgets the job and all its records. Target data stays.
@@ -224,7 +248,12 @@ pub(super) async fn lock(target: &mut Session, job_id: &str) -> Result<()> {
     let class = LOCK_CLASS.to_string();
     let began = Instant::now();
     loop {
-        let rows = target.query("select pg_catalog.pg_try_advisory_lock($1::int4, pg_catalog.hashtext($2))", &[Some(&class), Some(job_id)]).await?;
+        let rows = target
+            .query(
+                "select pg_catalog.pg_try_advisory_lock($1::int4, pg_catalog.hashtext($2))",
+                &[Some(&class), Some(job_id)],
+            )
+            .await?;
         if rows.first().and_then(|row| row.get(0)) == Some("t") {
             return Ok(());
         }
@@ -250,7 +279,10 @@ impl Claim {
     /// Makes this process the one that may move the checkpoint. The job's lock must be held already.
     pub async fn take(target: &mut Session, job_id: &str) -> Result<Claim> {
         let rows = target
-            .query("update pgveil.checkpoint set epoch = epoch + 1 where job_id = $1 returning epoch, applied_lsn", &[Some(job_id)])
+            .query(
+                "update pgveil.checkpoint set epoch = epoch + 1 where job_id = $1 returning epoch, applied_lsn",
+                &[Some(job_id)],
+            )
             .await?;
         let row = rows.first().ok_or_else(|| Error::new(Kind::NotReady, format!("job {job_id}: no checkpoint yet")))?;
         Ok(Claim { job_id: job_id.to_owned(), epoch: row.parse("epoch")?, applied_lsn: row.parse("applied_lsn")? })

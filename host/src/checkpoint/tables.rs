@@ -71,7 +71,10 @@ pub async fn read_tables(target: &mut Session, job_id: &str) -> Result<Vec<Table
         .map(|row| {
             Ok(TableRecord {
                 relation_id: row.parse("relation_id")?,
-                name: TableName { schema: row.text("schema_name")?.to_owned(), name: row.text("table_name")?.to_owned() },
+                name: TableName {
+                    schema: row.text("schema_name")?.to_owned(),
+                    name: row.text("table_name")?.to_owned(),
+                },
                 shape: row.text("shape")?.to_owned(),
                 fingerprint: row.text("fingerprint")?.to_owned(),
                 state: if row.text("state")? == "copied" { TableState::Copied } else { TableState::Copying },
@@ -85,7 +88,14 @@ pub async fn read_tables(target: &mut Session, job_id: &str) -> Result<Vec<Table
 
 /// Records a finished chunk, inside the transaction that wrote its rows. A chunk recorded before is an error: its rows
 /// would be there twice.
-pub async fn record_chunk(target: &mut Session, job_id: &str, relation_id: u32, blocks: (u64, u64), rows: u64, bytes: u64) -> Result<()> {
+pub async fn record_chunk(
+    target: &mut Session,
+    job_id: &str,
+    relation_id: u32,
+    blocks: (u64, u64),
+    rows: u64,
+    bytes: u64,
+) -> Result<()> {
     let (relation_id, first, end) = (relation_id.to_string(), blocks.0.to_string(), blocks.1.to_string());
     let (rows, bytes) = (rows.to_string(), bytes.to_string());
     target
@@ -100,20 +110,33 @@ pub async fn record_chunk(target: &mut Session, job_id: &str, relation_id: u32, 
             &[Some(job_id), Some(&relation_id), Some(&rows), Some(&bytes)],
         )
         .await?;
-    if touched == 1 { Ok(()) } else { Err(Error::new(Kind::NotReady, format!("job {job_id}: a table's record is missing"))) }
+    if touched == 1 {
+        Ok(())
+    } else {
+        Err(Error::new(Kind::NotReady, format!("job {job_id}: a table's record is missing")))
+    }
 }
 
 /// All chunks of the table are in.
 pub async fn finish_table(target: &mut Session, job_id: &str, relation_id: u32) -> Result<()> {
     let relation_id = relation_id.to_string();
     target
-        .execute("update pgveil.job_table set state = 'copied' where job_id = $1 and relation_id = $2::oid", &[Some(job_id), Some(&relation_id)])
+        .execute(
+            "update pgveil.job_table set state = 'copied' where job_id = $1 and relation_id = $2::oid",
+            &[Some(job_id), Some(&relation_id)],
+        )
         .await
         .map(|_| ())
 }
 
 /// Takes over a table's new shape, and the fingerprint of the rules that its rows are masked by from now on.
-pub async fn set_shape(target: &mut Session, job_id: &str, relation_id: u32, shape: &str, fingerprint: &str) -> Result<()> {
+pub async fn set_shape(
+    target: &mut Session,
+    job_id: &str,
+    relation_id: u32,
+    shape: &str,
+    fingerprint: &str,
+) -> Result<()> {
     let relation_id = relation_id.to_string();
     target
         .execute(

@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn commands_are_read() {
         assert_eq!(command("pgveil check").ok(), Some(Command::Check));
-        assert_eq!(command("pgveil run --once").ok(), Some(Command::Run(Run { once: true, accept_policy_change: false })));
+        assert_eq!(
+            command("pgveil run --once").ok(),
+            Some(Command::Run(Run { once: true, accept_policy_change: false }))
+        );
         assert_eq!(
             command("pgveil --config a.yaml bootstrap --restart-snapshot").ok(),
             Some(Command::Bootstrap(Bootstrap { once: false, restart_snapshot: true }))

@@ -27,7 +27,8 @@ fn text(report: &Report, color: bool) -> String {
         }
     }
     let count = |grade| report.findings.iter().filter(|finding| finding.grade == grade).count();
-    let _ = write!(text, "{} passed, {} warnings, {} failed", count(Grade::Pass), count(Grade::Warn), count(Grade::Fail));
+    let _ =
+        write!(text, "{} passed, {} warnings, {} failed", count(Grade::Pass), count(Grade::Warn), count(Grade::Fail));
     text
 }
 

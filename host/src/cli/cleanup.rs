@@ -20,5 +20,9 @@ fn text(prepared: &Prepared, cleaned: &Cleaned) -> String {
     }
     let slot = if cleaned.slot_dropped { "dropped" } else { "was gone already" };
     let schema = if cleaned.schema_dropped { "\nschema pgveil on the target: dropped, no job is left" } else { "" };
-    format!("slot {}: {slot}\njob {}: records deleted{schema}\nThe copied tables stay on the target.", prepared.slot(), prepared.job_id())
+    format!(
+        "slot {}: {slot}\njob {}: records deleted{schema}\nThe copied tables stay on the target.",
+        prepared.slot(),
+        prepared.job_id()
+    )
 }

@@ -96,11 +96,16 @@ fn run(command: Command, configuration: Configuration, output: &Output) -> Resul
             Command::Status => status::run(&prepared, output).await,
             Command::Cleanup(_) => cleanup::run(&prepared, output).await,
             Command::Bootstrap(options) => {
-                let options = bootstrap::Options { restart: options.restart_snapshot, once: options.once, style: Style::choose(output.json()) };
+                let options = bootstrap::Options {
+                    restart: options.restart_snapshot,
+                    once: options.once,
+                    style: Style::choose(output.json()),
+                };
                 bootstrap::bootstrap(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
             }
             Command::Run(options) => {
-                let options = resume::Options { once: options.once, accept_policy_change: options.accept_policy_change };
+                let options =
+                    resume::Options { once: options.once, accept_policy_change: options.accept_policy_change };
                 resume::run(prepared, options, stop()?).await.map(|()| ExitCode::SUCCESS)
             }
             Command::Completions { .. } => Ok(ExitCode::SUCCESS),

@@ -46,7 +46,8 @@ impl Output {
 
     /// A result: as JSON, or as the text that `text` makes of it.
     pub(super) fn result(&self, value: &impl Serialize, text: impl FnOnce() -> String) {
-        let shown = if self.json { serde_json::to_string(value).unwrap_or_default() } else { text().trim_end().to_owned() };
+        let shown =
+            if self.json { serde_json::to_string(value).unwrap_or_default() } else { text().trim_end().to_owned() };
         // A reader that went away, as `head` does, is no failure.
         let _ = writeln!(std::io::stdout(), "{shown}");
     }
@@ -56,7 +57,11 @@ impl Output {
         if found.is_empty() {
             return;
         }
-        let shown = if self.json { json!({ "diagnostics": found.to_json() }).to_string() } else { found.render(self.color_stderr) };
+        let shown = if self.json {
+            json!({ "diagnostics": found.to_json() }).to_string()
+        } else {
+            found.render(self.color_stderr)
+        };
         let _ = writeln!(std::io::stderr(), "{}", shown.trim_end());
     }
 
@@ -95,6 +100,9 @@ fn causes(error: &Error) -> Vec<String> {
 pub(super) fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(std::io::stderr(), "error: pgveil has a fault at {place}\nhint: Please report this line; no row was let through.");
+        let _ = writeln!(
+            std::io::stderr(),
+            "error: pgveil has a fault at {place}\nhint: Please report this line; no row was let through."
+        );
     }));
 }

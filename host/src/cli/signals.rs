@@ -22,6 +22,10 @@ pub(super) fn stop_on_signals() -> Result<Stop> {
                 _ = interrupt.recv() => INTERRUPTED,
             };
             if stopper.listen().requested() {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "a second signal asks for just that; the target rolls back what is open"
+                )]
                 std::process::exit(code);
             }
             tracing::info!("stopping; a second signal ends the process at once");

@@ -48,7 +48,11 @@ fn text(status: &Status) -> String {
     }
     for table in &status.tables {
         let (rows, bytes) = (HumanCount(table.rows_copied), HumanBytes(table.bytes_copied));
-        let expected = if table.state == "copying" && table.rows_expected > 0 { format!(" of about {}", HumanCount(table.rows_expected)) } else { String::new() };
+        let expected = if table.state == "copying" && table.rows_expected > 0 {
+            format!(" of about {}", HumanCount(table.rows_expected))
+        } else {
+            String::new()
+        };
         line("table", format!("{}: {}, {rows}{expected} rows, {bytes}", table.name, table.state));
     }
     if status.advice.is_empty() {
@@ -79,8 +83,10 @@ fn slot_text(slot: &crate::pipeline::status::SlotReport) -> String {
     }
     let active = if slot.active { "active" } else { "not active" };
     let confirmed = slot.confirmed_lsn.as_deref().unwrap_or("nothing");
-    let retained = slot.retained_bytes.map_or_else(|| "an unknown amount".to_owned(), |bytes| HumanBytes(bytes).to_string());
-    let safe = slot.safe_bytes.map(|bytes| format!(", {} until it is in danger", HumanBytes(bytes))).unwrap_or_default();
+    let retained =
+        slot.retained_bytes.map_or_else(|| "an unknown amount".to_owned(), |bytes| HumanBytes(bytes).to_string());
+    let safe =
+        slot.safe_bytes.map(|bytes| format!(", {} until it is in danger", HumanBytes(bytes))).unwrap_or_default();
     let wal = slot.wal_status.as_deref().map(|status| format!(", WAL {status}")).unwrap_or_default();
     format!("{}: {active}, confirmed {confirmed}, keeps {retained} of WAL{safe}{wal}", slot.name)
 }

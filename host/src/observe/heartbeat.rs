@@ -81,7 +81,13 @@ async fn beat_for_ever(target: Arc<Endpoint>, job_id: String, interval: Duration
     }
 }
 
-async fn beat(session: &mut Option<Session>, target: &Endpoint, job_id: &str, started: SystemTime, vitals: &Vitals) -> Result<()> {
+async fn beat(
+    session: &mut Option<Session>,
+    target: &Endpoint,
+    job_id: &str,
+    started: SystemTime,
+    vitals: &Vitals,
+) -> Result<()> {
     let session = match session {
         Some(session) => session,
         empty => empty.insert(Session::connect(target, "heartbeat").await?),
@@ -106,5 +112,7 @@ async fn beat(session: &mut Option<Session>, target: &Endpoint, job_id: &str, st
 
 /// The machine's name as far as the system tells it.
 fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_else(|_| "unknown".to_owned())
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map(|name| name.trim().to_owned())
+        .unwrap_or_else(|_| "unknown".to_owned())
 }

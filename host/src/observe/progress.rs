@@ -71,7 +71,11 @@ impl Progress {
     #[must_use]
     pub fn new(style: Style, tables: impl IntoIterator<Item = (String, u64)>) -> Progress {
         let hidden = style != Style::Bars;
-        let bars = MultiProgress::with_draw_target(if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
+        let bars = MultiProgress::with_draw_target(if hidden {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        });
         let tables = tables.into_iter().map(|(name, rows_expected)| TableProgress {
             name,
             rows_expected,
@@ -151,7 +155,11 @@ impl Progress {
         let text = if done {
             format!("{}: copied {count} rows, {size}, in {:.1} s", table.name, elapsed.as_secs_f64())
         } else {
-            let expected = if table.rows_expected >= rows { format!(" of about {}", HumanCount(table.rows_expected)) } else { String::new() };
+            let expected = if table.rows_expected >= rows {
+                format!(" of about {}", HumanCount(table.rows_expected))
+            } else {
+                String::new()
+            };
             let left = left.map(|seconds| format!(", about {seconds} s left")).unwrap_or_default();
             format!("{}: {count}{expected} rows, {size}, {rate} rows/s{left}", table.name)
         };

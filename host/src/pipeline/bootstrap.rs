@@ -16,9 +16,9 @@ use crate::postgres::Session;
 use crate::relation::Table;
 use crate::schema;
 use crate::source::schema::{SourceCatalog, read_tables};
+use crate::source::shape;
 use crate::source::slot::{self, NewSlot};
 use crate::source::snapshot::{CopySession, Extent};
-use crate::source::shape;
 use crate::stop::Stop;
 
 use super::cleanup::{discard, undo};
@@ -66,13 +66,24 @@ pub async fn bootstrap(prepared: Prepared, options: Options, stop: Stop) -> Resu
     let tables = prepared.tables_of(&catalog);
     let masking = prepared.masking(&tables)?;
     if slot::state(&mut source, prepared.slot()).await?.is_some() {
-        return Err(Error::new(Kind::Preflight, format!("source: slot {}: there is one of this name already, and this job did not make it", prepared.slot())));
+        return Err(Error::new(
+            Kind::Preflight,
+            format!(
+                "source: slot {}: there is one of this name already, and this job did not make it",
+                prepared.slot()
+            ),
+        ));
     }
 
     failpoint::reach(Point::Bootstrap)?;
     JobRecord::create(&mut control, prepared.job_id(), &identity, &masking.fingerprint()).await?;
     let vitals = Arc::new(Vitals::default());
-    let heartbeat = Heartbeat::start(Arc::clone(&prepared.target), prepared.job_id().to_owned(), prepared.heartbeat(), Arc::clone(&vitals));
+    let heartbeat = Heartbeat::start(
+        Arc::clone(&prepared.target),
+        prepared.job_id().to_owned(),
+        prepared.heartbeat(),
+        Arc::clone(&vitals),
+    );
     let snapshot = Snapshot { prepared: &prepared, masking: &masking, catalog: &catalog, style: options.style };
     let running = control.cancel();
     match snapshot.take(source, &mut control, replication, &notice, stop.clone()).await {
@@ -80,7 +91,8 @@ pub async fn bootstrap(prepared: Prepared, options: Options, stop: Stop) -> Resu
         Ok(Copied::Stopped) => {
             // An index that is being built would otherwise be built to its end, with the job's lock held.
             let _ = running.send().await;
-            take_back(&prepared, &Error::new(Kind::NotReady, "stopped by a signal before the copy was whole"), &notice).await;
+            take_back(&prepared, &Error::new(Kind::NotReady, "stopped by a signal before the copy was whole"), &notice)
+                .await;
             return Ok(());
         }
         Err(error) => {
@@ -112,7 +124,12 @@ async fn make_publication(source: &mut Session, prepared: &Prepared, notice: &(d
 }
 
 /// Refuses a job that was begun before, or takes it back when asked to.
-async fn clear_the_way(control: &mut Session, prepared: &Prepared, restart: bool, notice: &(dyn Fn(String) + Sync)) -> Result<()> {
+async fn clear_the_way(
+    control: &mut Session,
+    prepared: &Prepared,
+    restart: bool,
+    notice: &(dyn Fn(String) + Sync),
+) -> Result<()> {
     match JobRecord::read(control, prepared.job_id()).await? {
         None => Ok(()),
         Some(record) if restart => discard(control, &prepared.source, &record, notice).await,
@@ -145,8 +162,17 @@ struct Snapshot<'a> {
 
 impl Snapshot<'_> {
     /// Makes the slot and fills the target from its snapshot.
-    async fn take(&self, source: Session, control: &mut Session, replication: Session, notice: &(dyn Fn(String) + Sync), mut stop: Stop) -> Result<Copied> {
-        let Some(slot) = self.make_slot(control, replication, notice, stop.clone()).await? else { return Ok(Copied::Stopped) };
+    async fn take(
+        &self,
+        source: Session,
+        control: &mut Session,
+        replication: Session,
+        notice: &(dyn Fn(String) + Sync),
+        mut stop: Stop,
+    ) -> Result<Copied> {
+        let Some(slot) = self.make_slot(control, replication, notice, stop.clone()).await? else {
+            return Ok(Copied::Stopped);
+        };
         tokio::select! {
             filled = self.fill(source, control, slot, notice) => filled.map(|()| Copied::Whole),
             () = stop.wait() => Ok(Copied::Stopped),
@@ -154,7 +180,13 @@ impl Snapshot<'_> {
     }
 
     /// From the exported snapshot to the whole copy.
-    async fn fill(&self, mut source: Session, control: &mut Session, slot: NewSlot, notice: &(dyn Fn(String) + Sync)) -> Result<()> {
+    async fn fill(
+        &self,
+        mut source: Session,
+        control: &mut Session,
+        slot: NewSlot,
+        notice: &(dyn Fn(String) + Sync),
+    ) -> Result<()> {
         let job_id = self.prepared.job_id();
         JobRecord::slot_made(control, job_id, slot.consistent_lsn).await?;
         failpoint::reach(Point::Bootstrap)?;
@@ -176,7 +208,13 @@ impl Snapshot<'_> {
     }
 
     /// `None` when a stop was asked for meanwhile; the server has then been told to give up.
-    async fn make_slot(&self, control: &mut Session, replication: Session, notice: &(dyn Fn(String) + Sync), mut stop: Stop) -> Result<Option<NewSlot>> {
+    async fn make_slot(
+        &self,
+        control: &mut Session,
+        replication: Session,
+        notice: &(dyn Fn(String) + Sync),
+        mut stop: Stop,
+    ) -> Result<Option<NewSlot>> {
         let cancel = replication.cancel();
         let made = tokio::select! {
             made = slot::create(replication, &self.prepared.source, self.prepared.slot(), notice) => made,
@@ -215,9 +253,16 @@ impl Snapshot<'_> {
     }
 
     /// Makes the tables, or compares those that are there.
-    async fn schema_before(&self, source: &mut Session, control: &mut Session, slot: &NewSlot) -> Result<Option<schema::Prepared>> {
+    async fn schema_before(
+        &self,
+        source: &mut Session,
+        control: &mut Session,
+        slot: &NewSlot,
+    ) -> Result<Option<schema::Prepared>> {
         match self.prepared.schema_mode() {
-            SchemaMode::Existing => schema::verify_existing(control, self.catalog, &self.masking.filtered_names).await.map(|_| None),
+            SchemaMode::Existing => {
+                schema::verify_existing(control, self.catalog, &self.masking.filtered_names).await.map(|_| None)
+            }
             SchemaMode::PgDump => {
                 let request = schema::Request {
                     tool: &self.prepared.dump_tool().await?,
@@ -232,7 +277,13 @@ impl Snapshot<'_> {
         }
     }
 
-    async fn schema_after(&self, source: &mut Session, control: &mut Session, schema: Option<schema::Prepared>, notice: &(dyn Fn(String) + Sync)) -> Result<()> {
+    async fn schema_after(
+        &self,
+        source: &mut Session,
+        control: &mut Session,
+        schema: Option<schema::Prepared>,
+        notice: &(dyn Fn(String) + Sync),
+    ) -> Result<()> {
         let Some(schema) = schema else { return Ok(()) };
         for left_out in schema::after_data(source, control, schema).await? {
             notice(format!("left out: {} ({})", left_out.what, left_out.why));
@@ -292,7 +343,9 @@ async fn extents(sessions: &mut [CopySession], tables: &[Arc<Table>]) -> Result<
 
 /// The first difference between two looks at the publication's tables.
 fn same_tables(planned: &SourceCatalog, found: &SourceCatalog) -> Result<()> {
-    let changed = |name: &dyn std::fmt::Display| Error::new(Kind::RelationChanged, format!("table {name}: it changed while the bootstrap began; start it again"));
+    let changed = |name: &dyn std::fmt::Display| {
+        Error::new(Kind::RelationChanged, format!("table {name}: it changed while the bootstrap began; start it again"))
+    };
     for planned in &planned.tables {
         match found.table(&planned.table.name) {
             Some(found) if found.table == planned.table => {}

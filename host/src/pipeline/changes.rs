@@ -57,7 +57,8 @@ impl Changes {
     /// The table's other shape, if it has one now.
     fn now(&self, recorded: &Recorded) -> Option<&SourceTable> {
         let table = &recorded.table;
-        let same = |found: &&SourceTable| found.table.relation_id == table.relation_id && found.table.name == table.name;
+        let same =
+            |found: &&SourceTable| found.table.relation_id == table.relation_id && found.table.name == table.name;
         self.catalog.tables.iter().find(same).filter(|now| !same_in_stream(&now.table, table))
     }
 
@@ -72,13 +73,19 @@ impl Changes {
             let name = &recorded.table.name;
             let changed = |what: String| Some(Error::new(Kind::RelationChanged, format!("table {name}: {what}")));
             let Some(target) = there.get(name) else { return Ok(changed("it is not on the target".to_owned())) };
-            if let Some(first) = compare(now, target, masking.filtered_names.contains(name)).into_iter().find(|found| found.refuses) {
+            if let Some(first) =
+                compare(now, target, masking.filtered_names.contains(name)).into_iter().find(|found| found.refuses)
+            {
                 let column = first.column.map(|column| format!("column {column}: ")).unwrap_or_default();
                 return Ok(changed(format!("{column}{}", first.what)));
             }
             let identity = shape::letter(now.table.replica_identity);
-            if now.table.replica_identity != recorded.table.replica_identity && target_identity(control, &name.quoted()).await? != Some(identity) {
-                return Ok(changed("its replica identity changed; set the same on the target's table to go on".to_owned()));
+            if now.table.replica_identity != recorded.table.replica_identity
+                && target_identity(control, &name.quoted()).await? != Some(identity)
+            {
+                return Ok(changed(
+                    "its replica identity changed; set the same on the target's table to go on".to_owned(),
+                ));
             }
         }
         Ok(None)
@@ -92,11 +99,15 @@ impl Changes {
         for recorded in &self.recorded {
             let table = self.now(recorded).map_or(&recorded.table, |now| &now.table);
             let decided = prepared.decisions(table);
-            let place = |what: &str| Error::new(Kind::FingerprintChanged, format!("job {job_id}: table {}: {what}", table.name));
+            let place = |what: &str| {
+                Error::new(Kind::FingerprintChanged, format!("job {job_id}: table {}: {what}", table.name))
+            };
             if decided.filters != recorded.decisions.filters {
                 return Err(place("its filters"));
             }
-            let differs = |(name, digest): &(&String, &String)| recorded.decisions.columns.get(*name).is_some_and(|before| before != *digest);
+            let differs = |(name, digest): &(&String, &String)| {
+                recorded.decisions.columns.get(*name).is_some_and(|before| before != *digest)
+            };
             if let Some((name, _)) = decided.columns.iter().find(differs) {
                 return Err(place(&format!("column {name}")));
             }
@@ -108,7 +119,13 @@ impl Changes {
     ///
     /// # Errors
     /// Those of the target.
-    pub(super) async fn adopt(&self, prepared: &Prepared, control: &mut Session, job_id: &str, masking: &Masking) -> Result<()> {
+    pub(super) async fn adopt(
+        &self,
+        prepared: &Prepared,
+        control: &mut Session,
+        job_id: &str,
+        masking: &Masking,
+    ) -> Result<()> {
         control.batch("begin").await?;
         for (recorded, now) in self.changed() {
             let table = &now.table;
@@ -130,7 +147,8 @@ pub(super) async fn taken_by_target(control: &mut Session, mut shapes: Vec<Arc<T
     if !shapes.is_empty() {
         let names: Vec<_> = shapes.iter().map(|table| table.name.clone()).collect();
         let there = apply::schema::read_tables(control, &names).await?;
-        let has = |table: &Table, column: &str| there.get(&table.name).is_some_and(|found| found.column(column).is_some());
+        let has =
+            |table: &Table, column: &str| there.get(&table.name).is_some_and(|found| found.column(column).is_some());
         shapes.retain(|table| table.columns.iter().all(|column| has(table, &column.name)));
     }
     Ok(shapes)
@@ -138,6 +156,8 @@ pub(super) async fn taken_by_target(control: &mut Session, mut shapes: Vec<Arc<T
 
 /// The replica identity of the target's table, as `pg_class.relreplident` writes it.
 async fn target_identity(control: &mut Session, quoted: &str) -> Result<Option<char>> {
-    let rows = control.query("select relreplident from pg_catalog.pg_class where oid = pg_catalog.to_regclass($1)", &[Some(quoted)]).await?;
+    let rows = control
+        .query("select relreplident from pg_catalog.pg_class where oid = pg_catalog.to_regclass($1)", &[Some(quoted)])
+        .await?;
     Ok(rows.first().and_then(|row| row.get(0)).and_then(|letter| letter.chars().next()))
 }

@@ -58,12 +58,21 @@ async fn drop_schema_if_unused(target: &mut Session) -> Result<bool> {
 ///
 /// # Errors
 /// What either server refuses.
-pub async fn discard(target: &mut Session, source: &Endpoint, record: &JobRecord, notice: &(dyn Fn(String) + Sync)) -> Result<()> {
+pub async fn discard(
+    target: &mut Session,
+    source: &Endpoint,
+    record: &JobRecord,
+    notice: &(dyn Fn(String) + Sync),
+) -> Result<()> {
     match slot::drop_owned(source, &record.identity).await {
         Ok(true) => notice(format!("dropped slot {}", record.identity.slot)),
         Ok(false) => {}
         Err(error) if error.kind() == Kind::SourceChanged => {
-            notice(format!("slot {} was not dropped, for the source is not the former one ({}); drop it there by hand", record.identity.slot, error.place()));
+            notice(format!(
+                "slot {} was not dropped, for the source is not the former one ({}); drop it there by hand",
+                record.identity.slot,
+                error.place()
+            ));
         }
         Err(error) => return Err(error),
     }
@@ -81,7 +90,11 @@ async fn empty(target: &mut Session, tables: &[TableRecord]) -> Result<()> {
         return Ok(());
     }
     let names: Vec<String> = there.keys().map(|name| format!("only {}", name.quoted())).collect();
-    target.batch(&format!("truncate {}", names.join(", "))).await.map_err(|error| error.within("emptying the job's tables")).map(|_| ())
+    target
+        .batch(&format!("truncate {}", names.join(", ")))
+        .await
+        .map_err(|error| error.within("emptying the job's tables"))
+        .map(|_| ())
 }
 
 /// Takes back a bootstrap that did not finish: the slot, so that the source keeps no WAL for nobody. The reason stays.

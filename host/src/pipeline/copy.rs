@@ -5,8 +5,8 @@
 //! A chunk's rows and its record are one transaction on the target.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -70,14 +70,21 @@ impl Copy {
     /// # Errors
     /// Whatever a worker met, with its table.
     pub async fn run(self, sessions: Vec<CopySession>, extents: &[Extent], chunk_blocks: u32) -> Result<()> {
-        let cut: Vec<Vec<Chunk>> = extents.iter().enumerate().map(|(table, extent)| chunks(table, *extent, chunk_blocks).collect()).collect();
+        let cut: Vec<Vec<Chunk>> =
+            extents.iter().enumerate().map(|(table, extent)| chunks(table, *extent, chunk_blocks).collect()).collect();
         let open = cut.iter().map(|chunks| AtomicUsize::new(chunks.len())).collect();
         let mut order: Vec<usize> = (0..cut.len()).collect();
         // The largest first: a large table begun last would keep one worker busy alone.
         order.sort_by_key(|table| std::cmp::Reverse(extents.get(*table).map_or(0, |extent| extent.blocks)));
         let queue = order.into_iter().flat_map(|table| cut.get(table).cloned().unwrap_or_default()).collect();
         let budget_units = (self.memory_bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS);
-        let work = Arc::new(Work { copy: self, queue: Mutex::new(queue), open, budget: Arc::new(Semaphore::new(budget_units)), budget_units });
+        let work = Arc::new(Work {
+            copy: self,
+            queue: Mutex::new(queue),
+            open,
+            budget: Arc::new(Semaphore::new(budget_units)),
+            budget_units,
+        });
         let mut workers = JoinSet::new();
         for session in sessions {
             workers.spawn(Arc::clone(&work).copy_chunks(session));
@@ -96,7 +103,9 @@ impl Work {
         let mut target = open_target(&self.copy.target).await?;
         while let Some(chunk) = self.next_chunk() {
             let Some(table) = self.copy.tables.get(chunk.table) else { continue };
-            self.copy_chunk(&mut source, &mut target, table, &chunk).await.map_err(|error| error.within(format_args!("table {}", table.name)))?;
+            self.copy_chunk(&mut source, &mut target, table, &chunk)
+                .await
+                .map_err(|error| error.within(format_args!("table {}", table.name)))?;
         }
         source.close().await
     }
@@ -105,12 +114,21 @@ impl Work {
         self.queue.lock().ok()?.pop_front()
     }
 
-    async fn copy_chunk(&self, source: &mut CopySession, target: &mut Session, table: &Arc<Table>, chunk: &Chunk) -> Result<()> {
+    async fn copy_chunk(
+        &self,
+        source: &mut CopySession,
+        target: &mut Session,
+        table: &Arc<Table>,
+        chunk: &Chunk,
+    ) -> Result<()> {
         target.batch("begin").await?;
         let mut reader = source.read(table, chunk, self.copy.batch).await?;
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         let copy_in = target.copy_in(&copy_statement(table)).await?;
-        let ((), (rows, bytes)) = tokio::try_join!(self.read_batches(&mut reader, sender), self.write_batches(copy_in, receiver, chunk.table))?;
+        let ((), (rows, bytes)) = tokio::try_join!(
+            self.read_batches(&mut reader, sender),
+            self.write_batches(copy_in, receiver, chunk.table)
+        )?;
         record_chunk(target, &self.copy.job_id, table.relation_id, chunk.blocks(), rows, bytes).await?;
         target.batch("commit").await?;
         let last = self.open.get(chunk.table).is_some_and(|open| open.fetch_sub(1, Ordering::AcqRel) == 1);
@@ -128,7 +146,10 @@ impl Work {
             // A batch above the whole budget still passes, alone.
             let units = (batch.size() / BUDGET_UNIT + 1).min(self.budget_units);
             let units = u32::try_from(units).unwrap_or(u32::MAX);
-            let share = Arc::clone(&self.budget).acquire_many_owned(units).await.map_err(|error| Error::new(Kind::Internal, "memory budget").because(error))?;
+            let share = Arc::clone(&self.budget)
+                .acquire_many_owned(units)
+                .await
+                .map_err(|error| Error::new(Kind::Internal, "memory budget").because(error))?;
             let veiled = self.copy.pool.submit(batch);
             if sender.send(InGuests { veiled, rows, bytes, _share: share }).await.is_err() {
                 // The writer stopped and has the reason.
@@ -139,13 +160,19 @@ impl Work {
     }
 
     /// Writes masked batches in the order they were read; gives the rows written and the bytes read.
-    async fn write_batches(&self, mut copy_in: CopyIn<'_>, mut receiver: mpsc::Receiver<InGuests>, table: usize) -> Result<(u64, u64)> {
+    async fn write_batches(
+        &self,
+        mut copy_in: CopyIn<'_>,
+        mut receiver: mpsc::Receiver<InGuests>,
+        table: usize,
+    ) -> Result<(u64, u64)> {
         let (mut written, mut total_bytes) = (0, 0);
         let mut text = Vec::new();
         while let Some(pending) = receiver.recv().await {
             let veiled = pending.veiled.await?;
             text.clear();
-            written += write_copy_rows(&veiled, (0..veiled.rows()).filter(|row| veiled.keep(*row) != Some(false)), &mut text)?;
+            written +=
+                write_copy_rows(&veiled, (0..veiled.rows()).filter(|row| veiled.keep(*row) != Some(false)), &mut text)?;
             copy_in.send(&text).await?;
             total_bytes += pending.bytes;
             self.copy.progress.advance(table, pending.rows, pending.bytes);
@@ -162,7 +189,9 @@ impl Work {
 /// for the disk, for a copy that is not whole is never used, and the record that it is whole does wait.
 async fn open_target(target: &Endpoint) -> Result<Session> {
     let mut session = Session::connect(target, "copy").await?;
-    session.batch("set session_replication_role = replica; set synchronous_commit = off; set row_security = off").await?;
+    session
+        .batch("set session_replication_role = replica; set synchronous_commit = off; set row_security = off")
+        .await?;
     if session.server_version() >= 170_000 {
         session.batch("set transaction_timeout = 0").await?;
     }

@@ -5,7 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Decision, Digest, Guest as PolicyGuest, GuestSource, Job, KeyMaterial, Policy, Rest, TableName, TablePolicy};
+use crate::config::{
+    Decision, Digest, Guest as PolicyGuest, GuestSource, Job, KeyMaterial, Policy, Rest, TableName, TablePolicy,
+};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::relation::Table;
@@ -28,7 +30,10 @@ impl Materials {
         let mut keys = BTreeMap::new();
         for (name, key) in &policy.keys {
             let material = KeyMaterial::from_env(&key.env.value);
-            keys.insert(name.clone(), material.map_err(|error| Error::new(Kind::Environment, format!("key {name}")).because(error))?);
+            keys.insert(
+                name.clone(),
+                material.map_err(|error| Error::new(Kind::Environment, format!("key {name}")).because(error))?,
+            );
         }
         let sandbox = Sandbox::new(GuestLimits::from(&job.limits))?;
         let mut guests = BTreeMap::new();
@@ -48,11 +53,22 @@ impl Materials {
     /// # Errors
     /// [`Kind::PolicyFile`], its cause being all that is wrong, each with its place in the file.
     pub fn plan(&self, policy: &Policy, job: &Job, tables: &[Arc<Table>]) -> Result<Masking> {
-        let parts = VeilParts { policy, tables, guests: &self.guests, keys: &self.keys, audit_percent: job.safety.audit_percent };
-        let veil = Veil::compile(&parts).map_err(|found| Error::new(Kind::PolicyFile, policy.file.path.display().to_string()).because(found))?;
+        let parts = VeilParts {
+            policy,
+            tables,
+            guests: &self.guests,
+            keys: &self.keys,
+            audit_percent: job.safety.audit_percent,
+        };
+        let veil = Veil::compile(&parts)
+            .map_err(|found| Error::new(Kind::PolicyFile, policy.file.path.display().to_string()).because(found))?;
         let filtered: HashSet<u32> = veil.filtered().collect();
         let hidden = tables.iter().map(|table| (table.name.clone(), hidden_columns(policy, table))).collect();
-        let filtered_names = tables.iter().filter(|table| filtered.contains(&table.relation_id)).map(|table| table.name.clone()).collect();
+        let filtered_names = tables
+            .iter()
+            .filter(|table| filtered.contains(&table.relation_id))
+            .map(|table| table.name.clone())
+            .collect();
         Ok(Masking { veil: Arc::new(veil), filtered, filtered_names, hidden })
     }
 
@@ -137,18 +153,24 @@ fn load_guest(sandbox: &Sandbox, name: &str, guest: &PolicyGuest) -> Result<Arc<
     let pinned = |digest: &Option<crate::config::Spanned<Digest>>| digest.as_ref().map(|digest| digest.value);
     match &guest.source {
         GuestSource::Builtin(builtin) => {
-            let unknown = || Error::new(Kind::GuestRefused, format!("guest {name}: there is no builtin {}", builtin.value));
-            let artifact = Some(pgveil_artifacts::STANDARD).filter(|standard| standard.name == builtin.value).ok_or_else(unknown)?;
+            let unknown =
+                || Error::new(Kind::GuestRefused, format!("guest {name}: there is no builtin {}", builtin.value));
+            let artifact = Some(pgveil_artifacts::STANDARD)
+                .filter(|standard| standard.name == builtin.value)
+                .ok_or_else(unknown)?;
             Guest::load(sandbox, name, artifact.component, None)
         }
-        GuestSource::File { path, blake3 } => Guest::load(sandbox, name, &read_component(name, &path.value)?, pinned(blake3)),
+        GuestSource::File { path, blake3 } => {
+            Guest::load(sandbox, name, &read_component(name, &path.value)?, pinned(blake3))
+        }
     }
 }
 
 /// Reads a component, and no more of it than is admitted in the end.
 fn read_component(name: &str, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(limits::GUEST_FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(limits::GUEST_FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
     match read {
         Ok(_) => Ok(bytes),
         Err(error) => Err(Error::new(Kind::File, format!("guest {name}: {}", path.display())).because(error)),
@@ -163,7 +185,8 @@ fn hidden_columns(policy: &Policy, table: &Table) -> BTreeSet<String> {
     let passes = |name: &str| {
         let masked = decided.masks().any(|mask| mask.outputs.iter().any(|output| output.value == name));
         let decision = decided.columns.get(name).map(|column| &column.decision);
-        !masked && (matches!(decision, Some(Decision::Pass)) || (decision.is_none() && decided.rest.value == Rest::Pass))
+        !masked
+            && (matches!(decision, Some(Decision::Pass)) || (decision.is_none() && decided.rest.value == Rest::Pass))
     };
     table.columns.iter().filter(|column| !passes(&column.name)).map(|column| column.name.clone()).collect()
 }

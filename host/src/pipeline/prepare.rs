@@ -197,7 +197,13 @@ impl Prepared {
     ///
     /// # Errors
     /// When the guests' threads cannot be started.
-    pub fn stream(&self, masking: &Masking, tables: Vec<Arc<Table>>, vitals: Arc<Vitals>, until: Option<Lsn>) -> Result<Stream> {
+    pub fn stream(
+        &self,
+        masking: &Masking,
+        tables: Vec<Arc<Table>>,
+        vitals: Arc<Vitals>,
+        until: Option<Lsn>,
+    ) -> Result<Stream> {
         let job = &self.configuration.job;
         Ok(Stream {
             job_id: self.job_id().to_owned(),
@@ -274,7 +280,9 @@ impl Prepared {
 /// A policy that does not fit, as findings: one for each thing that is wrong.
 fn refusals(error: &Error) -> Vec<Finding> {
     let found = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Diagnostics>());
-    let Some(found) = found else { return vec![Finding::fail("policy-plan", "policy", error.to_string(), error.kind().remedy())] };
+    let Some(found) = found else {
+        return vec![Finding::fail("policy-plan", "policy", error.to_string(), error.kind().remedy())];
+    };
     let finding = |found: &Diagnostic| {
         let subject = if found.field.is_empty() { "policy" } else { found.field.as_str() };
         let remedy = found.remedy.clone().unwrap_or_else(|| error.kind().remedy().to_owned());

@@ -54,7 +54,12 @@ pub async fn run(prepared: Prepared, options: Options, mut stop: Stop) -> Result
         }
     };
     let vitals = Arc::new(Vitals::default());
-    let heartbeat = Heartbeat::start(Arc::clone(&prepared.target), prepared.job_id().to_owned(), prepared.heartbeat(), Arc::clone(&vitals));
+    let heartbeat = Heartbeat::start(
+        Arc::clone(&prepared.target),
+        prepared.job_id().to_owned(),
+        prepared.heartbeat(),
+        Arc::clone(&vitals),
+    );
     let mut stream = prepared.stream(&masking, tables, vitals, options.once.then_some(position))?;
     stream.fingerprint = fingerprint;
     let ended = stream.run(stop).await;
@@ -72,7 +77,10 @@ async fn start(prepared: &Prepared, options: Options) -> Result<Proven> {
     Claim::lock(&mut control, prepared.job_id()).await?;
     let record = JobRecord::read(&mut control, prepared.job_id()).await?.ok_or_else(never)?;
     if matches!(record.state, JobState::Initializing | JobState::Snapshotting) {
-        return Err(Error::new(Kind::NotReady, format!("job {}: its bootstrap did not finish ({})", record.job_id, record.state)));
+        return Err(Error::new(
+            Kind::NotReady,
+            format!("job {}: its bootstrap did not finish ({})", record.job_id, record.state),
+        ));
     }
     let proven = prove(prepared, &record, &mut control, options).await;
     if let Err(error) = &proven
@@ -98,7 +106,8 @@ fn is_recorded(kind: Kind) -> bool {
 /// are back. A slot that was lost or moved never comes back.
 fn is_restored(record: &JobRecord) -> bool {
     let restorable = [Kind::FingerprintChanged, Kind::SourceChanged].map(Kind::name);
-    record.state == JobState::ResyncRequired && record.reason_kind.as_deref().is_some_and(|kind| restorable.contains(&kind))
+    record.state == JobState::ResyncRequired
+        && record.reason_kind.as_deref().is_some_and(|kind| restorable.contains(&kind))
 }
 
 /// What must hold before the stream goes on.
@@ -121,7 +130,10 @@ async fn prove(prepared: &Prepared, record: &JobRecord, control: &mut Session, o
     slot::verify_continuity(record, slot::state(&mut source, prepared.slot()).await?.as_ref(), &found)?;
 
     let records = read_tables(control, prepared.job_id()).await?;
-    let recorded = records.iter().map(|table| shape::read(&table.name, table.relation_id, &table.shape)).collect::<Result<Vec<_>>>()?;
+    let recorded = records
+        .iter()
+        .map(|table| shape::read(&table.name, table.relation_id, &table.shape))
+        .collect::<Result<Vec<_>>>()?;
     let catalog = schema::read_tables(&mut source, prepared.publication()).await?;
     let changes = Changes::find(recorded, catalog);
     let proof = Proof { prepared, record, records: &records, position, options };
@@ -178,8 +190,10 @@ impl Proof<'_> {
             return Ok(());
         }
         let job_id = &self.record.job_id;
-        let changed = || self.records.iter().filter(|table| masking.table_fingerprint(&table.name) != table.fingerprint);
-        let mut masked = apply::schema::occupied(control, &changed().map(|table| &table.name).collect::<Vec<_>>()).await?;
+        let changed =
+            || self.records.iter().filter(|table| masking.table_fingerprint(&table.name) != table.fingerprint);
+        let mut masked =
+            apply::schema::occupied(control, &changed().map(|table| &table.name).collect::<Vec<_>>()).await?;
         let mut shapes = Vec::new();
         for table in changed() {
             let recorded = shape::read(&table.name, table.relation_id, &table.shape)?;

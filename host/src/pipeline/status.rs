@@ -182,7 +182,9 @@ fn not_bootstrapped(prepared: &Prepared) -> Status {
         fingerprint: None,
         guests: prepared.guests().map(|(name, digest)| GuestReport { name, digest }).collect(),
         process: None,
-        advice: vec!["Start the job with `pgveil bootstrap`; `pgveil check` tells beforehand what is missing.".to_owned()],
+        advice: vec![
+            "Start the job with `pgveil bootstrap`; `pgveil check` tells beforehand what is missing.".to_owned(),
+        ],
     }
 }
 
@@ -213,7 +215,8 @@ async fn read_process(target: &mut Session, job_id: &str) -> Result<Option<Proce
 }
 
 fn process(row: &Row) -> Result<ProcessReport> {
-    let seconds = |name| Ok::<_, Error>(row.parse_optional::<i64>(name)?.map(|seconds| u64::try_from(seconds).unwrap_or(0)));
+    let seconds =
+        |name| Ok::<_, Error>(row.parse_optional::<i64>(name)?.map(|seconds| u64::try_from(seconds).unwrap_or(0)));
     Ok(ProcessReport {
         pid: row.parse("pid")?,
         host: row.text("host")?.to_owned(),
@@ -235,7 +238,15 @@ impl Status {
         };
         let name = record.identity.slot.clone();
         self.slot = Some(match answer.slot {
-            None => SlotReport { name, exists: false, active: false, wal_status: None, confirmed_lsn: None, retained_bytes: None, safe_bytes: None },
+            None => SlotReport {
+                name,
+                exists: false,
+                active: false,
+                wal_status: None,
+                confirmed_lsn: None,
+                retained_bytes: None,
+                safe_bytes: None,
+            },
             Some(slot) => SlotReport {
                 name,
                 exists: true,
@@ -272,13 +283,18 @@ fn advice(status: &Status, record: &JobRecord, prepared: &Prepared) -> Vec<Strin
         JobState::Initializing | JobState::Snapshotting if !alive => {
             advice.push("The bootstrap did not finish. `pgveil bootstrap --restart-snapshot` starts over, `pgveil cleanup --yes` gives up.".to_owned());
         }
-        JobState::CatchingUp | JobState::Streaming if !alive => advice.push("No process runs this job. Start it with `pgveil run`.".to_owned()),
+        JobState::CatchingUp | JobState::Streaming if !alive => {
+            advice.push("No process runs this job. Start it with `pgveil run`.".to_owned())
+        }
         _ => {}
     }
     if let Some(process) = status.process.as_ref().filter(|process| process.alive)
         && process.heartbeat_age_seconds > 3 * prepared.heartbeat().as_secs().max(1)
     {
-        advice.push(format!("The process {} on {} holds the job, but was last heard of {} s ago: look at its log.", process.pid, process.host, process.heartbeat_age_seconds));
+        advice.push(format!(
+            "The process {} on {} holds the job, but was last heard of {} s ago: look at its log.",
+            process.pid, process.host, process.heartbeat_age_seconds
+        ));
     }
     if status.source_error.is_some() {
         advice.push("The source does not answer; its positions and the slot are unknown.".to_owned());

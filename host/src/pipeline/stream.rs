@@ -133,19 +133,35 @@ impl Stream {
         let reader = StreamReader::new(replication, StreamTables::new(self.tables.iter().cloned()), start, durable);
         let (ender, _) = stop::channel();
         let parts = self.spawn(reader, applier, replies, &ender);
-        let control = Control { stream: self, session: control, durability: Durability::new(&self.job_id), durable: durable_sender, progress, behind, start };
+        let control = Control {
+            stream: self,
+            session: control,
+            durability: Durability::new(&self.job_id),
+            durable: durable_sender,
+            progress,
+            behind,
+            start,
+        };
         parts.supervise(control, &ender, stop).await
     }
 
     /// The job's record, if it allows streaming under this policy.
     async fn record(&self, control: &mut Session) -> Result<JobRecord> {
         let place = || format!("job {}", self.job_id);
-        let record = JobRecord::read(control, &self.job_id).await?.ok_or_else(|| Error::new(Kind::NotReady, format!("{}: it was never bootstrapped", place())))?;
+        let record = JobRecord::read(control, &self.job_id)
+            .await?
+            .ok_or_else(|| Error::new(Kind::NotReady, format!("{}: it was never bootstrapped", place())))?;
         match record.state {
-            JobState::Initializing | JobState::Snapshotting => Err(Error::new(Kind::NotReady, format!("{}: its bootstrap did not finish ({})", place(), record.state))),
+            JobState::Initializing | JobState::Snapshotting => {
+                Err(Error::new(Kind::NotReady, format!("{}: its bootstrap did not finish ({})", place(), record.state)))
+            }
             JobState::ResyncRequired => {
                 let reason = record.reason.clone().unwrap_or_default();
-                let kind = Kind::ALL.iter().copied().find(|kind| Some(kind.name()) == record.reason_kind.as_deref()).unwrap_or(Kind::SlotLost);
+                let kind = Kind::ALL
+                    .iter()
+                    .copied()
+                    .find(|kind| Some(kind.name()) == record.reason_kind.as_deref())
+                    .unwrap_or(Kind::SlotLost);
                 Err(Error::new(kind, format!("{}: it is in state {}: {reason}", place(), record.state)))
             }
             _ if record.fingerprint != self.fingerprint => Err(Error::new(Kind::FingerprintChanged, place())),
@@ -203,7 +219,8 @@ fn part(ender: &Stopper, work: impl Future<Output = Result<()>> + Send + 'static
 }
 
 /// Lets the target's server notice within half a minute that a connection is gone, and with it give back locks.
-pub(crate) const NOTICE_LOSS: &str = "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3";
+pub(crate) const NOTICE_LOSS: &str =
+    "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3";
 
 /// Windows that may wait between two parts. The byte budget bounds their size; this, how many small ones.
 const WINDOWS_AHEAD: usize = 16;
@@ -297,5 +314,4 @@ impl Control<'_> {
         }
         Ok(())
     }
-
 }

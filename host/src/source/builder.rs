@@ -40,7 +40,10 @@ impl WindowBuilder {
 
     /// Whether it must go on before more is read: it is large enough, or the stream ends in it.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes >= limits::WINDOW_BYTES as usize || self.rows >= limits::WINDOW_ROWS || self.operations.len() >= 4 * limits::WINDOW_ROWS || self.fault.is_some()
+        self.bytes >= limits::WINDOW_BYTES as usize
+            || self.rows >= limits::WINDOW_ROWS
+            || self.operations.len() >= 4 * limits::WINDOW_ROWS
+            || self.fault.is_some()
     }
 
     /// What it takes of the memory budget.
@@ -51,7 +54,9 @@ impl WindowBuilder {
     /// Appends a step.
     pub(super) fn operation(&mut self, operation: Operation) {
         // A position inside a stretch without transactions is overtaken by the next one.
-        if let (Operation::Advance { .. }, Some(Operation::Advance { lsn: last })) = (&operation, self.operations.last_mut()) {
+        if let (Operation::Advance { .. }, Some(Operation::Advance { lsn: last })) =
+            (&operation, self.operations.last_mut())
+        {
             if let Operation::Advance { lsn } = operation {
                 *last = lsn;
             }
@@ -68,7 +73,9 @@ impl WindowBuilder {
     /// Copies a row in, once, and remembers where its cells lie.
     pub(super) fn row(&mut self, table: &Arc<Table>, image: Image, tuple: &Tuple) -> Result<RowRef> {
         let place = || format!("table {}", table.name);
-        tuple.expect_columns(table.columns.len()).map_err(|error| Error::new(Kind::SourceData, place()).because(error))?;
+        tuple
+            .expect_columns(table.columns.len())
+            .map_err(|error| Error::new(Kind::SourceData, place()).because(error))?;
         let number = self.batch(table, image);
         let batch = &mut self.open[number as usize];
         let base = u32::try_from(batch.bytes.len()).map_err(|_| Error::new(Kind::SourceData, place()))?;

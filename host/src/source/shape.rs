@@ -68,7 +68,8 @@ struct ColumnShape {
 pub fn write(table: &Table, decisions: &Decisions, former: &[Arc<Table>]) -> Result<String> {
     let mut shape = shape_of(table, decisions);
     shape.former = former.iter().take(FORMER_MAX).map(|former| shape_of(former, &Decisions::default())).collect();
-    serde_json::to_string(&shape).map_err(|_| Error::new(Kind::Internal, format!("table {}: its shape as JSON", table.name)))
+    serde_json::to_string(&shape)
+        .map_err(|_| Error::new(Kind::Internal, format!("table {}: its shape as JSON", table.name)))
 }
 
 /// Reads a table back from its record.
@@ -76,11 +77,15 @@ pub fn write(table: &Table, decisions: &Decisions, former: &[Arc<Table>]) -> Res
 /// # Errors
 /// [`Kind::NotReady`] when the record is not one that [`write`] made.
 pub fn read(name: &TableName, relation_id: u32, text: &str) -> Result<Recorded> {
-    let broken = || Error::new(Kind::NotReady, format!("target: pgveil.job_table: table {name}: its shape cannot be read"));
+    let broken =
+        || Error::new(Kind::NotReady, format!("target: pgveil.job_table: table {name}: its shape cannot be read"));
     let shape: Shape = serde_json::from_str(text).map_err(|_| broken())?;
     let decided = shape.columns.iter().map(|column| (column.name.clone(), column.decision.clone()));
     let decisions = Decisions { columns: decided.collect(), filters: shape.filters.clone() };
-    let (former, latest) = { let mut shape = shape; (std::mem::take(&mut shape.former), shape) };
+    let (former, latest) = {
+        let mut shape = shape;
+        (std::mem::take(&mut shape.former), shape)
+    };
     let table = |shape: Shape| {
         let replica_identity = identity(shape.replica_identity).ok_or_else(broken)?;
         let columns = shape.columns.into_iter().map(Column::from).collect();
@@ -100,7 +105,9 @@ pub fn same_in_stream(one: &Table, other: &Table) -> bool {
 }
 
 fn shape_of(table: &Table, decisions: &Decisions) -> Shape {
-    let column = |column: &Column| ColumnShape::new(column.clone(), decisions.columns.get(&column.name).cloned().unwrap_or_default());
+    let column = |column: &Column| {
+        ColumnShape::new(column.clone(), decisions.columns.get(&column.name).cloned().unwrap_or_default())
+    };
     Shape {
         replica_identity: letter(table.replica_identity),
         columns: table.columns.iter().map(column).collect(),
@@ -127,15 +134,65 @@ fn identity(letter: char) -> Option<ReplicaIdentity> {
 
 impl ColumnShape {
     fn new(column: Column, decision: String) -> ColumnShape {
-        let Column { name, type_oid, type_modifier, type_name, base_type_name, catalog_type, base_catalog_type, category, not_null, identity, unique } = column;
-        ColumnShape { name, type_oid, type_modifier, type_name, base_type_name, catalog_type, base_catalog_type, category, not_null, identity, unique, decision }
+        let Column {
+            name,
+            type_oid,
+            type_modifier,
+            type_name,
+            base_type_name,
+            catalog_type,
+            base_catalog_type,
+            category,
+            not_null,
+            identity,
+            unique,
+        } = column;
+        ColumnShape {
+            name,
+            type_oid,
+            type_modifier,
+            type_name,
+            base_type_name,
+            catalog_type,
+            base_catalog_type,
+            category,
+            not_null,
+            identity,
+            unique,
+            decision,
+        }
     }
 }
 
 impl From<ColumnShape> for Column {
     fn from(column: ColumnShape) -> Column {
-        let ColumnShape { name, type_oid, type_modifier, type_name, base_type_name, catalog_type, base_catalog_type, category, not_null, identity, unique, .. } = column;
-        Column { name, type_oid, type_modifier, type_name, base_type_name, catalog_type, base_catalog_type, category, not_null, identity, unique }
+        let ColumnShape {
+            name,
+            type_oid,
+            type_modifier,
+            type_name,
+            base_type_name,
+            catalog_type,
+            base_catalog_type,
+            category,
+            not_null,
+            identity,
+            unique,
+            ..
+        } = column;
+        Column {
+            name,
+            type_oid,
+            type_modifier,
+            type_name,
+            base_type_name,
+            catalog_type,
+            base_catalog_type,
+            category,
+            not_null,
+            identity,
+            unique,
+        }
     }
 }
 
@@ -162,9 +219,12 @@ mod tests {
 
     #[test]
     fn a_shape_is_read_back_as_it_was() {
-        for replica_identity in [ReplicaIdentity::Default, ReplicaIdentity::Index, ReplicaIdentity::Full, ReplicaIdentity::Nothing] {
+        for replica_identity in
+            [ReplicaIdentity::Default, ReplicaIdentity::Index, ReplicaIdentity::Full, ReplicaIdentity::Nothing]
+        {
             let (now, before) = (table(replica_identity, 14), Arc::new(table(replica_identity, 9)));
-            let decisions = Decisions { columns: [("c\" x\n".to_owned(), "d1".to_owned())].into(), filters: "f1".to_owned() };
+            let decisions =
+                Decisions { columns: [("c\" x\n".to_owned(), "d1".to_owned())].into(), filters: "f1".to_owned() };
             let written = write(&now, &decisions, &[Arc::clone(&before)]).unwrap_or_default();
             let found = read(&now.name, 7, &written).ok();
             assert_eq!(found.as_ref().map(|found| (&*found.table, &found.decisions)), Some((&now, &decisions)));

@@ -81,7 +81,12 @@ pub async fn identify(replication: &mut Session, publication: &str, slot: &str) 
 ///
 /// # Errors
 /// [`Kind::Preflight`] when a slot of that name is there already: it is not this job's.
-pub async fn create(mut session: Session, observer: &Endpoint, slot: &str, notice: &(dyn Fn(String) + Sync)) -> Result<NewSlot> {
+pub async fn create(
+    mut session: Session,
+    observer: &Endpoint,
+    slot: &str,
+    notice: &(dyn Fn(String) + Sync),
+) -> Result<NewSlot> {
     let pid = session.backend_pid();
     let command = format!("CREATE_REPLICATION_SLOT {} LOGICAL {PLUGIN} (SNAPSHOT 'export')", quote_ident(slot));
     let made = tokio::select! {
@@ -197,7 +202,9 @@ impl SlotState {
 pub fn verify_continuity(record: &JobRecord, slot: Option<&SlotState>, identity: &Identity) -> Result<()> {
     let name = &record.identity.slot;
     let place = |what: String| format!("source: slot {name}: {what}");
-    let applied = record.applied_lsn.ok_or_else(|| Error::new(Kind::NotReady, format!("job {}: no checkpoint yet", record.job_id)))?;
+    let applied = record
+        .applied_lsn
+        .ok_or_else(|| Error::new(Kind::NotReady, format!("job {}: no checkpoint yet", record.job_id)))?;
     verify_identity(&record.identity, identity)?;
     let Some(slot) = slot else { return Err(Error::new(Kind::SlotMissing, format!("source: slot {name}"))) };
     if !slot.fits(&identity.database) {
@@ -212,12 +219,16 @@ pub fn verify_continuity(record: &JobRecord, slot: Option<&SlotState>, identity:
         return Err(Error::new(Kind::SlotMissing, place("it has no position: it was never finished".to_owned())));
     };
     if confirmed > applied {
-        return Err(Error::new(Kind::SlotAdvanced, place(format!("it is at {confirmed}, the checkpoint at {applied}"))));
+        return Err(Error::new(
+            Kind::SlotAdvanced,
+            place(format!("it is at {confirmed}, the checkpoint at {applied}")),
+        ));
     }
     match record.consistent_lsn {
-        Some(consistent) if confirmed < consistent => {
-            Err(Error::new(Kind::SourceChanged, place(format!("it is at {confirmed}, before this job's snapshot at {consistent}"))))
-        }
+        Some(consistent) if confirmed < consistent => Err(Error::new(
+            Kind::SourceChanged,
+            place(format!("it is at {confirmed}, before this job's snapshot at {consistent}")),
+        )),
         _ => Ok(()),
     }
 }
@@ -235,7 +246,9 @@ pub fn verify_identity(recorded: &Identity, found: &Identity) -> Result<()> {
         ("slot", &recorded.slot, &found.slot),
     ];
     match pairs.iter().find(|(_, recorded, found)| recorded != found) {
-        Some((what, recorded, found)) => Err(Error::new(Kind::SourceChanged, format!("source: {what} is {found}, the job's is {recorded}"))),
+        Some((what, recorded, found)) => {
+            Err(Error::new(Kind::SourceChanged, format!("source: {what} is {found}, the job's is {recorded}")))
+        }
         None => Ok(()),
     }
 }
@@ -249,13 +262,17 @@ pub async fn drop_owned(source: &Endpoint, identity: &Identity) -> Result<bool> 
     let mut replication = Session::connect_replication(source, "identify").await?;
     let found = identify(&mut replication, &identity.publication, &identity.slot).await?;
     // A promoted standby carries on the same slots, so the timeline does not matter here.
-    verify_identity(&Identity { timeline: identity.timeline, ..found }, identity).map_err(|error| error.within("the slot was not dropped"))?;
+    verify_identity(&Identity { timeline: identity.timeline, ..found }, identity)
+        .map_err(|error| error.within("the slot was not dropped"))?;
     let mut session = Session::connect(source, "cleanup").await?;
     let deadline = tokio::time::Instant::now() + RELEASE_TIMEOUT;
     loop {
         let Some(slot) = state(&mut session, &identity.slot).await? else { return Ok(false) };
         if !slot.fits(&identity.database) {
-            return Err(Error::new(Kind::SourceChanged, format!("source: slot {} is not the one this job made; it was not dropped", identity.slot)));
+            return Err(Error::new(
+                Kind::SourceChanged,
+                format!("source: slot {} is not the one this job made; it was not dropped", identity.slot),
+            ));
         }
         match session.query("select pg_catalog.pg_drop_replication_slot($1)", &[Some(&identity.slot)]).await {
             Ok(_) => return Ok(true),

@@ -49,13 +49,24 @@ fn verdict(change: impl FnOnce(&mut JobRecord, &mut SlotState, &mut Identity)) -
 fn an_unchanged_slot_continues() {
     assert_eq!(verdict(|_, _, _| ()), None);
     assert_eq!(verdict(|_, slot, _| slot.confirmed_flush = Some(Lsn(200))), None, "confirmed all that is applied");
-    assert_eq!(verdict(|_, slot, _| slot.confirmed_flush = Some(Lsn(100))), None, "nothing confirmed since the snapshot");
-    assert_eq!(verdict(|_, slot, _| slot.active_pid = Some(7)), None, "START_REPLICATION itself says that it is active");
+    assert_eq!(
+        verdict(|_, slot, _| slot.confirmed_flush = Some(Lsn(100))),
+        None,
+        "nothing confirmed since the snapshot"
+    );
+    assert_eq!(
+        verdict(|_, slot, _| slot.active_pid = Some(7)),
+        None,
+        "START_REPLICATION itself says that it is active"
+    );
 }
 
 #[test]
 fn a_gap_is_never_taken_for_continuity() {
-    assert_eq!(verify_continuity(&record(), None, &identity()).err().map(|error| error.kind()), Some(Kind::SlotMissing));
+    assert_eq!(
+        verify_continuity(&record(), None, &identity()).err().map(|error| error.kind()),
+        Some(Kind::SlotMissing)
+    );
     assert_eq!(verdict(|_, slot, _| slot.wal_status = Some("lost".to_owned())), Some(Kind::SlotLost));
     assert_eq!(verdict(|_, slot, _| slot.invalidation = Some("idle_timeout".to_owned())), Some(Kind::SlotLost));
     assert_eq!(verdict(|_, slot, _| slot.confirmed_flush = Some(Lsn(201))), Some(Kind::SlotAdvanced));

@@ -113,8 +113,13 @@ impl CopySession {
             )
             .await?;
         match rows.first() {
-            Some(row) if row.text("same")? == "t" => Ok(Extent { blocks: row.parse("blocks")?, rows: row.parse("rows")? }),
-            _ => Err(Error::new(Kind::RelationChanged, format!("table {}: it was rewritten or dropped while the copy began", table.name))),
+            Some(row) if row.text("same")? == "t" => {
+                Ok(Extent { blocks: row.parse("blocks")?, rows: row.parse("rows")? })
+            }
+            _ => Err(Error::new(
+                Kind::RelationChanged,
+                format!("table {}: it was rewritten or dropped while the copy began", table.name),
+            )),
         }
     }
 
@@ -178,7 +183,8 @@ impl ChunkReader<'_> {
             match self.copy.next().await? {
                 None => self.ended = true,
                 Some(row) => {
-                    self.push_row(&row, &mut bytes, &mut cells).map_err(|error| error.within(format_args!("source: table {}", self.table.name)))?;
+                    self.push_row(&row, &mut bytes, &mut cells)
+                        .map_err(|error| error.within(format_args!("source: table {}", self.table.name)))?;
                     rows += 1;
                 }
             }

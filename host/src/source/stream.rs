@@ -55,7 +55,10 @@ pub struct StreamReader {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transaction {
     None,
-    Open { xid: u32, final_lsn: Lsn },
+    Open {
+        xid: u32,
+        final_lsn: Lsn,
+    },
     /// Sent again by the server although it is applied.
     Skipped,
 }
@@ -63,7 +66,12 @@ enum Transaction {
 impl StreamReader {
     /// Takes over a connection on which START_REPLICATION has succeeded at `start`, the checkpoint.
     #[must_use]
-    pub fn new(replication: Replication, tables: StreamTables, start: Lsn, durable: watch::Receiver<Option<DurableLsn>>) -> StreamReader {
+    pub fn new(
+        replication: Replication,
+        tables: StreamTables,
+        start: Lsn,
+        durable: watch::Receiver<Option<DurableLsn>>,
+    ) -> StreamReader {
         StreamReader {
             replication,
             tables,
@@ -162,7 +170,11 @@ impl StreamReader {
                     return Ok(());
                 }
                 self.transaction = Transaction::Open { xid: begin.xid, final_lsn: begin.final_lsn };
-                self.builder.operation(Operation::Begin { xid: begin.xid, final_lsn: begin.final_lsn, commit_time: begin.commit_time });
+                self.builder.operation(Operation::Begin {
+                    xid: begin.xid,
+                    final_lsn: begin.final_lsn,
+                    commit_time: begin.commit_time,
+                });
             }
             Message::Commit(commit) => match std::mem::replace(&mut self.transaction, Transaction::None) {
                 Transaction::Open { final_lsn, .. } if final_lsn == commit.commit_lsn => {
@@ -237,7 +249,9 @@ impl StreamReader {
 
     fn locate(&self, error: Error) -> Error {
         match self.transaction {
-            Transaction::Open { xid, final_lsn } => error.within(format!("source: transaction {xid} that commits at {final_lsn}")),
+            Transaction::Open { xid, final_lsn } => {
+                error.within(format!("source: transaction {xid} that commits at {final_lsn}"))
+            }
             Transaction::None | Transaction::Skipped => error.within(format!("source: stream after {}", self.reached)),
         }
     }

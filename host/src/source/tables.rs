@@ -30,7 +30,11 @@ impl StreamTables {
     pub fn new(tables: impl IntoIterator<Item = Arc<Table>>) -> StreamTables {
         let mut found: HashMap<u32, Entry> = HashMap::new();
         for table in tables {
-            found.entry(table.relation_id).or_insert_with(|| Entry { shapes: Vec::new(), announced: None }).shapes.push(table);
+            found
+                .entry(table.relation_id)
+                .or_insert_with(|| Entry { shapes: Vec::new(), announced: None })
+                .shapes
+                .push(table);
         }
         StreamTables { tables: found }
     }
@@ -47,9 +51,10 @@ impl StreamTables {
         };
         entry.announced = entry.shapes.iter().position(|shape| differences(shape, relation).is_empty());
         match (entry.announced, entry.shapes.last()) {
-            (None, Some(latest)) => {
-                Err(Error::new(Kind::RelationChanged, format!("table {}: {}", latest.name, differences(latest, relation).join("; "))))
-            }
+            (None, Some(latest)) => Err(Error::new(
+                Kind::RelationChanged,
+                format!("table {}: {}", latest.name, differences(latest, relation).join("; ")),
+            )),
             _ => Ok(()),
         }
     }
@@ -72,7 +77,10 @@ fn differences(table: &Table, relation: &Relation) -> Vec<String> {
         found.push(format!("it is now named {}.{}", relation.schema(), relation.name));
     }
     if table.replica_identity != relation.replica_identity {
-        found.push(format!("its replica identity is now {:?}, it was {:?}", relation.replica_identity, table.replica_identity));
+        found.push(format!(
+            "its replica identity is now {:?}, it was {:?}",
+            relation.replica_identity, table.replica_identity
+        ));
     }
     for column in &relation.columns {
         let Some(known) = table.columns.iter().find(|known| known.name == column.name) else {
@@ -80,12 +88,22 @@ fn differences(table: &Table, relation: &Relation) -> Vec<String> {
             continue;
         };
         if known.type_oid != column.type_oid {
-            found.push(format!("column {} has another type (oid {}, it was {})", column.name, column.type_oid, known.type_name));
+            found.push(format!(
+                "column {} has another type (oid {}, it was {})",
+                column.name, column.type_oid, known.type_name
+            ));
         } else if known.type_modifier != column.type_modifier {
-            found.push(format!("column {} has another length or precision (modifier {}, it was {})", column.name, column.type_modifier, known.type_modifier));
+            found.push(format!(
+                "column {} has another length or precision (modifier {}, it was {})",
+                column.name, column.type_modifier, known.type_modifier
+            ));
         }
         if known.identity != column.is_key {
-            found.push(format!("column {} {} the replica identity", column.name, if column.is_key { "joined" } else { "left" }));
+            found.push(format!(
+                "column {} {} the replica identity",
+                column.name,
+                if column.is_key { "joined" } else { "left" }
+            ));
         }
     }
     for known in &table.columns {
@@ -93,7 +111,9 @@ fn differences(table: &Table, relation: &Relation) -> Vec<String> {
             found.push(format!("column {} is gone", known.name));
         }
     }
-    if found.is_empty() && !table.columns.iter().map(|column| &column.name).eq(relation.columns.iter().map(|column| &column.name)) {
+    if found.is_empty()
+        && !table.columns.iter().map(|column| &column.name).eq(relation.columns.iter().map(|column| &column.name))
+    {
         found.push("its columns come in another order".to_owned());
     }
     found

@@ -29,8 +29,11 @@ pub fn keeps(value: &str, percent: u128) -> bool {
 
 /// What a guest's key is derived from, then the guest's own key for one purpose, then the value.
 fn keyed(material: &str, domain: &str, purpose: &str, value: &str) -> blake3::Hash {
-    let material: Vec<u8> =
-        material.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect();
+    let material: Vec<u8> = material
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect();
     let mut derived = blake3::Hasher::new_derive_key("pgveil 2026-11 guest key v1");
     for part in ["people".as_bytes(), domain.as_bytes(), &material] {
         derived.update(&(part.len() as u64).to_le_bytes());

@@ -58,7 +58,8 @@ impl People {
     /// Both tables, every row: what passes is equal, what is masked is what the native mask makes of it.
     pub fn check(&self, after: &str) -> Result<()> {
         for table in TABLES {
-            let compared = Comparison::of(table).mask("email", masked("email")).check(&self.pair.source, &self.pair.target);
+            let compared =
+                Comparison::of(table).mask("email", masked("email")).check(&self.pair.source, &self.pair.target);
             compared.map_err(|error| format!("after {after}: {error}"))?;
         }
         Ok(())
@@ -96,7 +97,9 @@ pub fn keeps_up(pair: &Pair, job: &Job) -> Result<()> {
 
 /// The policy of this job.
 pub fn policy() -> String {
-    let tables = TABLES.map(|table| format!("  {table}:\n    columns: {{ email: {{ mask: standard/hash, key: people }} }}\n    rest: pass\n"));
+    let tables = TABLES.map(|table| {
+        format!("  {table}:\n    columns: {{ email: {{ mask: standard/hash, key: people }} }}\n    rest: pass\n")
+    });
     format!("{POLICY_HEAD}tables:\n{}", tables.concat())
 }
 

@@ -12,9 +12,8 @@ impl Random {
     #[expect(clippy::print_stderr, reason = "a failed test must say how to repeat it")]
     pub fn new() -> Random {
         let chosen = std::env::var("PGVEIL_SEED").ok().and_then(|text| text.parse().ok());
-        let seed = chosen.unwrap_or_else(|| {
-            SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64)
-        });
+        let seed = chosen
+            .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64));
         eprintln!("PGVEIL_SEED={seed} repeats this run's choices");
         Random(seed)
     }

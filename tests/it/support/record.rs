@@ -22,7 +22,9 @@ impl Record {
         if target.value("select (to_regclass('pgveil.job') is not null)::text")? == "false" {
             return Ok(None);
         }
-        let rows = target.rows("select state, reason_kind, reason, applied_lsn from pgveil.job left join pgveil.checkpoint using (job_id)")?;
+        let rows = target.rows(
+            "select state, reason_kind, reason, applied_lsn from pgveil.job left join pgveil.checkpoint using (job_id)",
+        )?;
         let mut found = rows.into_iter().map(|row| {
             let mut values = row.into_iter().map(Option::unwrap_or_default);
             let mut next = || values.next().unwrap_or_default();

@@ -38,7 +38,9 @@ impl Writers {
     /// Waits until they have committed so many more transactions.
     pub fn wait_for_more(&self, transactions: u64) -> Result<()> {
         let wanted = self.committed.load(Ordering::Relaxed) + transactions;
-        wait::until("writers to commit", wait::LONG, || Ok((self.committed.load(Ordering::Relaxed) >= wanted).then_some(())))
+        wait::until("writers to commit", wait::LONG, || {
+            Ok((self.committed.load(Ordering::Relaxed) >= wanted).then_some(()))
+        })
     }
 
     /// Stops them; answers how many transactions they committed.
@@ -97,11 +99,18 @@ impl Writer {
         let _ = match self.random.within(0..12) {
             0..4 => write!(sql, "insert into person values ({id}, 'w{id}@example.com', repeat('x', {}), 0); ", id % 50),
             4..6 => write!(sql, "insert into visit values ({id}, 'w{id}@example.com', null); "),
-            6..8 => write!(sql, "update person set n = n + 1, email = case when n % 3 = 0 then null else 'u' || n || '@example.com' end where id = {some}; "),
+            6..8 => write!(
+                sql,
+                "update person set n = n + 1, email = case when n % 3 = 0 then null else 'u' || n || '@example.com' end where id = {some}; "
+            ),
             8 => write!(sql, "update visit set n = coalesce(n, 0) + 1 where id = {some}; "),
             9 => write!(sql, "delete from person where id = {some}; delete from visit where id = {some}; "),
             10 => write!(sql, "update person set id = id + 500000 where id = {some} and id % 1000000 < 500000; "),
-            _ => write!(sql, "insert into person select i, 'b' || i || '@example.com', null, 1 from generate_series({id}, {}) i; ", id + 40),
+            _ => write!(
+                sql,
+                "insert into person select i, 'b' || i || '@example.com', null, 1 from generate_series({id}, {}) i; ",
+                id + 40
+            ),
         };
         self.next += 41;
     }
