@@ -46,11 +46,15 @@ test: setup ## all tests: host and harness on real servers, documentation, guest
 
 .PHONY: soak
 soak: setup ## the fault loops in their long form (hours)
-	@PGVEIL_SOAK=1 cargo nextest run --workspace --profile soak --run-ignored all -E 'test(soak)' $(ARGS)
+	@PGVEIL_SOAK=1 cargo nextest run --package pgveil-tests --profile soak -E 'test(/^(faults|feedback)::/)' $(ARGS)
 
 .PHONY: bench
 bench: setup ## measure throughput and memory (minutes), in release
 	@scripts/bench.sh
+
+.PHONY: memory
+memory: setup ## measure peak memory: snapshot of 1 GB, a million changes, ten million rows in one transaction
+	@scripts/memory.sh
 
 .PHONY: bench-quick
 bench-quick: setup ## the same with a tenth of the rows
