@@ -68,7 +68,7 @@ target: { url_env: PGVEIL_TARGET_URL }
 tables:
   - public.users
   - '"Q_"" . S"."T "" ."'
-policy: { file: ../policies/shop.yaml, locked: true }
+policy: { file: ../policies/shop.yaml, locked: false }
 schema: { mode: existing }
 limits:
   memory_budget: 256MiB

@@ -116,7 +116,7 @@ settings! {
     memory_budget: ByteSize = ByteSize::from_mib(128), ByteSize::from_mib(16) => ByteSize::from_gib(64);
     /// Bytes read from the stream and not yet applied. A part of `memory_budget`.
     max_inflight: ByteSize = ByteSize::from_mib(16), ByteSize::from_mib(1) => ByteSize::from_gib(16);
-    /// Bytes of one row, as text. A larger one stops the job: it could not be held within the budget.
+    /// Bytes of one row of the snapshot, as text. A larger one stops the job: it could not be held within the budget.
     max_row: ByteSize = ByteSize::from_mib(8), ByteSize::from_kib(64) => ByteSize::from_gib(1);
     /// Rows that cross into a guest in one call, at most.
     batch_rows: u64 = 4096, 1 => 65_536;
@@ -140,8 +140,6 @@ settings! {
     output_extra: ByteSize = ByteSize::from_mib(1), ByteSize::from_kib(1) => ByteSize::from_mib(64);
     /// Time after which a guest call is ended, whatever its fuel. A backstop: fuel is what should end it.
     guest_deadline: Duration = Duration::from_secs(10), Duration::from_millis(100) => Duration::from_secs(600);
-    /// Target transactions sent before the first of them has answered.
-    pipeline_depth: u64 = 16, 1 => 1_024;
 }
 
 settings! {
@@ -151,14 +149,10 @@ settings! {
     require_tls: bool = true;
     /// Write-ahead log that the slot makes the source keep, from which on the job alarms. 0 is never.
     wal_retention_alarm: ByteSize = ByteSize::from_gib(1), ByteSize::from_bytes(0) => ByteSize::from_gib(1 << 20);
-    /// What the alarm does: `warn` logs it and shows it in `status`, `pause` also stops the job with state PAUSED.
+    /// What the alarm does: `warn` shows it in `status`. To pause the job is not offered yet.
     wal_retention_action: RetentionAction = RetentionAction::Warn;
     /// How often a running job writes that it lives.
     heartbeat: Duration = Duration::from_secs(10), Duration::from_secs(1) => Duration::from_secs(3_600);
-    /// How often the source is told the position, however busy everything else is. Well below its `wal_sender_timeout`.
-    feedback_interval: Duration = Duration::from_secs(1), Duration::from_millis(100) => Duration::from_secs(60);
-    /// How long a connection may take to be made.
-    connect_timeout: Duration = Duration::from_secs(10), Duration::from_millis(100) => Duration::from_secs(600);
     /// Pause before the first attempt to connect again after a transient failure; it doubles with each.
     reconnect_first: Duration = Duration::from_millis(500), Duration::from_millis(10) => Duration::from_secs(60);
     /// The longest pause between two attempts to connect again.
@@ -170,32 +164,23 @@ settings! {
 /// What `safety.wal_retention_action` may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub enum RetentionAction {
-    /// Log it and show it in `status`.
+    /// Show it in `status`.
     Warn,
-    /// Also stop the job with state PAUSED.
-    Pause,
 }
 
 impl Setting for RetentionAction {
-    const EXPECTED: &'static str = "`warn` or `pause`";
+    const EXPECTED: &'static str = "`warn`";
 
     fn read(text: &str) -> Option<Self> {
-        match text {
-            "warn" => Some(Self::Warn),
-            "pause" => Some(Self::Pause),
-            _ => None,
-        }
+        (text == "warn").then_some(Self::Warn)
     }
 
     fn show(&self) -> String {
-        match self {
-            Self::Warn => "warn".to_owned(),
-            Self::Pause => "pause".to_owned(),
-        }
+        "warn".to_owned()
     }
 
     fn schema() -> Schema {
-        json_schema!({ "enum": ["warn", "pause"] })
+        json_schema!({ "enum": ["warn"] })
     }
 }
 
@@ -218,9 +203,9 @@ impl JsonSchema for PolicyReference {
                     "properties": {
                         "file": { "type": "string", "minLength": 1, "description": "The policy file, relative to this file." },
                         "locked": {
-                            "type": "boolean",
+                            "const": false,
                             "default": false,
-                            "description": "Whether the policy's lock file must agree before anything starts.",
+                            "description": "Whether the policy's lock file must agree before anything starts. Not offered yet.",
                         },
                     },
                     "required": ["file"],

@@ -185,6 +185,10 @@ fn read_policy(reader: &mut Reader, at: &Cursor<'_>) -> Option<PolicyReference> 
     let fields = reader.mapping(at, POLICY_KEYS)?;
     let file = section(reader, &fields, "file", "the path of the policy file", read_path);
     let locked = reader.setting(fields.get("locked"), false, None);
+    if let (true, Some(at)) = (locked, fields.get("locked")) {
+        // Taken and not kept, it would be a false promise.
+        reader.error(&at, "`locked` is not offered by this version: leave it out".to_owned());
+    }
     Some(PolicyReference { file: file?, locked })
 }
 

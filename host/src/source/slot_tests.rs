@@ -1,3 +1,5 @@
+//! What must hold between a job's record and the slot that is found.
+
 use super::*;
 use crate::checkpoint::JobState;
 
