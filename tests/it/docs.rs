@@ -148,7 +148,7 @@ impl Walk {
         let mut session = self.cluster.server().connect(if block.is(&["sql", "source"]) { SOURCE } else { TARGET })?;
         match block.option("expect") {
             Some(expected) => {
-                assert_eq!(rows(&mut session, &block.text)?, [[Some(expected.to_owned())]], "{}", block.place)
+                assert_eq!(rows(&mut session, &block.text)?, [[Some(expected.to_owned())]], "{}", block.place);
             }
             // `ALTER SYSTEM` stands alone, or it is refused: one statement at a time.
             None => {

@@ -284,7 +284,7 @@ fn advice(status: &Status, record: &JobRecord, prepared: &Prepared) -> Vec<Strin
             advice.push("The bootstrap did not finish. `pgveil bootstrap --restart-snapshot` starts over, `pgveil cleanup --yes` gives up.".to_owned());
         }
         JobState::CatchingUp | JobState::Streaming if !alive => {
-            advice.push("No process runs this job. Start it with `pgveil run`.".to_owned())
+            advice.push("No process runs this job. Start it with `pgveil run`.".to_owned());
         }
         _ => {}
     }
