@@ -66,7 +66,7 @@ fn settings_carry_their_description_default_and_range() {
         "integer"
       ],
       "pattern": "^[0-9]+ *(B|KiB|MiB|GiB|TiB)?$",
-      "description": "Bytes of one row, as text. A larger one stops the job: it could not be held within the budget. From 64KiB to 1GiB.",
+      "description": "Bytes of one row of the snapshot, as text. A larger one stops the job: it could not be held within the budget. From 64KiB to 1GiB.",
       "default": "8MiB"
     }
     "#);
