@@ -152,7 +152,7 @@ kinds! {
     /// bind refused the arguments, or describe does not list the function.
     GuestBind => Halt, Error, 6, "the guest does not accept this binding", "See `pgveil check` for what the function accepts.";
     /// The guest trapped.
-    GuestTrap => Halt, Error, 6, "the guest trapped", "Mend the guest and try it on the table's rows, then `pgveil run`.";
+    GuestTrap => Halt, Error, 6, "the guest trapped", "Mend the guest, then `pgveil run`, with --accept-policy-change where the target holds rows that the former guest masked.";
     /// The guest used up its fuel.
     GuestFuel => Halt, Error, 6, "the guest ran out of fuel", "Mend the guest, or raise limits.fuel_per_row.";
     /// The guest asked for more memory than allowed.
