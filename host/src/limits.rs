@@ -1,4 +1,5 @@
-//! Every bound of the host, with its reason. What a job may set has its default and range here as well.
+//! Every bound of the host that is not the job's to set, with its reason. What a job may set has its default and range in
+//! `config/job.rs`.
 
 use std::time::Duration;
 
@@ -22,32 +23,11 @@ pub const COPY_BATCH_BYTES: u64 = 256 * KIB;
 /// The rows of a snapshot batch.
 pub const COPY_BATCH_ROWS: usize = 2048;
 
-/// How much of a table one snapshot chunk covers, in 8 KiB blocks (32 MiB): a chunk is one target transaction.
-pub const COPY_CHUNK_BLOCKS: u32 = 4096;
-
 /// What may be on its way between the source's socket and the target's answer (`limits.max_inflight`).
 pub const INFLIGHT_BYTES: u64 = 16 * MIB;
 
 /// The whole process's budget for row data (`limits.memory_budget`).
 pub const MEMORY_BUDGET: u64 = 128 * MIB;
-
-/// The fuel of a guest call apart from its rows: binding look-up, lifting, lowering.
-pub const FUEL_BASE: u64 = 10_000_000;
-
-/// The fuel a row may use (`limits.fuel_per_row`). A keyed hash of a short text takes about 5,000.
-pub const FUEL_PER_ROW: u64 = 1_000_000;
-
-/// The linear memory of a guest instance (`limits.guest_memory`).
-pub const GUEST_MEMORY: u64 = 64 * MIB;
-
-/// The wall-clock backstop of one guest call (`limits.guest_deadline`); fuel ends an endless loop long before.
-pub const GUEST_DEADLINE: Duration = Duration::from_secs(30);
-
-/// A guest may return this many bytes for each byte it was given …
-pub const GUEST_OUTPUT_FACTOR: u64 = 16;
-
-/// … and this many more for each row.
-pub const GUEST_OUTPUT_PER_ROW: u64 = 4 * KIB;
 
 /// The largest component file that is read.
 pub const GUEST_FILE_BYTES_MAX: u64 = 64 * MIB;
@@ -71,12 +51,6 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(3);
 /// How often it looks.
 pub const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// The first wait after a transient error, doubled until [`RETRY_MAX`].
-pub const RETRY_MIN: Duration = Duration::from_millis(200);
-
-/// The longest wait between two attempts.
-pub const RETRY_MAX: Duration = Duration::from_secs(15);
-
 /// How long connecting and authenticating may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -85,9 +59,6 @@ pub const SCRAM_ITERATIONS_MAX: u32 = 1_000_000;
 
 /// Statements prepared on the apply session before the oldest is closed.
 pub const STATEMENTS_MAX: usize = 1024;
-
-/// Transactions sent ahead of the target's answers.
-pub const PIPELINE_TRANSACTIONS_MAX: usize = 256;
 
 /// A run of inserts of at least this many rows goes in by COPY; below, prepared statements are as fast.
 pub const COPY_RUN_MIN: usize = 16;

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::window::{Operation, RowRef};
 
 use super::change::{Rows, update_shape};
-use super::statement::UpdateShape;
+use super::statement::{UpdateShape, replaces};
 use super::table::{Lookup, TargetTable};
 
 /// How far a run of inserts into one batch reaches, from the first operation on.
@@ -38,7 +38,7 @@ pub(super) fn updates(
     table: &TargetTable,
     shape: &UpdateShape,
 ) -> Result<usize> {
-    if shape.old || !table.reorderable || table.filtered || sets_always(table, shape) {
+    if shape.old || !table.reorderable || table.filtered || replaces(table, shape) {
         return Ok(1);
     }
     let Some(Operation::Update { new: first, .. }) = operations.first() else { return Ok(0) };
@@ -57,8 +57,4 @@ pub(super) fn updates(
         reach += 1;
     }
     Ok(reach)
-}
-
-fn sets_always(table: &TargetTable, shape: &UpdateShape) -> bool {
-    super::statement::set_columns(table, shape).iter().any(|position| table.columns[*position].always_identity)
 }

@@ -87,15 +87,6 @@ fn insert_values(sql: &mut Sql, table: &TargetTable) {
     sql.put(")");
 }
 
-/// `COPY` of many rows; columns as for [`insert`].
-pub(crate) fn copy(table: &TargetTable) -> String {
-    let mut sql = Sql::new("copy ");
-    sql.put(&table.name).put(" (");
-    sql.list(", ", &table.columns, |sql, column| _ = sql.put(&column.name));
-    sql.put(") from stdin");
-    sql.text
-}
-
 /// `UPDATE` of one row. Parameters: the columns set, in table order, then the look-up's ([`lookup_columns`]).
 pub(crate) fn update(table: &TargetTable, shape: &UpdateShape) -> String {
     if replaces(table, shape) {
@@ -132,7 +123,7 @@ pub(crate) fn lookup_columns(table: &TargetTable) -> Vec<usize> {
 }
 
 /// An UPDATE may not set a `GENERATED ALWAYS` identity column.
-fn replaces(table: &TargetTable, shape: &UpdateShape) -> bool {
+pub(crate) fn replaces(table: &TargetTable, shape: &UpdateShape) -> bool {
     set_columns(table, shape).iter().any(|position| table.columns[*position].always_identity)
 }
 
@@ -166,9 +157,14 @@ fn look_up(sql: &mut Sql, table: &TargetTable) {
 }
 
 fn by_key(sql: &mut Sql, table: &TargetTable) {
+    key_equals(sql, table, "t.");
+}
+
+/// The key's columns of the row named `row`, each compared by the operator of its index.
+fn key_equals(sql: &mut Sql, table: &TargetTable, row: &str) {
     sql.list(" and ", &table.key, |sql, position| {
         let column = &table.columns[*position];
-        sql.put("t.")
+        sql.put(row)
             .put(&column.name)
             .put(" ")
             .put(&column.equals)
@@ -183,17 +179,7 @@ fn by_key(sql: &mut Sql, table: &TargetTable) {
 /// equality. `ctid` takes exactly one of several equal rows.
 fn by_whole_row(sql: &mut Sql, table: &TargetTable) {
     sql.put("t.ctid = (select w.ctid from only ").put(&table.name).put(" as w where ");
-    sql.list(" and ", &table.key, |sql, position| {
-        let column = &table.columns[*position];
-        sql.put("w.")
-            .put(&column.name)
-            .put(" ")
-            .put(&column.equals)
-            .put(" (")
-            .parameter()
-            .put("::text)::")
-            .put(&column.type_name);
-    });
+    key_equals(sql, table, "w.");
     if !table.key.is_empty() {
         sql.put(" and ");
     }
@@ -309,6 +295,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::apply::copy::copy_statement;
     use crate::apply::table::TargetColumn;
     use crate::config::TableName;
     use crate::relation::{Column, ReplicaIdentity, Table};
@@ -405,7 +392,7 @@ mod tests {
         let table = table(Lookup::Key, &[("id", "int8", "k"), ("a", "text", "")]);
         insta::assert_snapshot!(insert(&table), @r#"insert into "s"."t" ("id", "a") overriding system value values ($1, $2)"#);
         insta::assert_snapshot!(upsert(&table), @r#"insert into "s"."t" ("id", "a") overriding system value values ($1, $2) on conflict ("id") do update set "a" = excluded."a""#);
-        insta::assert_snapshot!(copy(&table), @r#"copy "s"."t" ("id", "a") from stdin"#);
+        insta::assert_snapshot!(copy_statement(&table.source), @r#"copy "s"."t" ("id", "a") from stdin"#);
         insta::assert_snapshot!(truncate([&table, &table], true), @r#"truncate only "s"."t", only "s"."t" restart identity"#);
     }
 }

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::postgres::PipelineWriter;
 
+use super::copy::copy_statement;
 use super::statement::{self, UpdateShape};
 use super::table::TargetTable;
 
@@ -35,7 +36,7 @@ impl Shape {
     fn sql(&self, table: &TargetTable) -> String {
         match self {
             Shape::Insert => statement::insert(table),
-            Shape::Copy => statement::copy(table),
+            Shape::Copy => copy_statement(&table.source),
             Shape::Update(shape) => statement::update(table, shape),
             Shape::UpdateMany(shape) => statement::update_many(table, shape),
             Shape::Delete => statement::delete(table),
