@@ -91,6 +91,8 @@ impl StreamReader {
     /// connection is returned.
     pub async fn run(mut self, windows: mpsc::Sender<RawWindow>, budget: Arc<Semaphore>, mut stop: Stop) -> Result<()> {
         let mut ended = false;
+        // Nothing is taken yet: this is all there will ever be.
+        let budget_whole = u32::try_from(budget.available_permits()).unwrap_or(u32::MAX);
         loop {
             tokio::select! {
                 // In this order: what is already in the socket's buffer comes before handing on, which makes batches.
@@ -108,7 +110,7 @@ impl StreamReader {
                         self.builder.fail(self.locate(error));
                     }
                 }
-                room = admission(&budget, &windows, self.builder.bytes()), if !self.builder.is_empty() => {
+                room = admission(&budget, budget_whole, &windows, self.builder.bytes()), if !self.builder.is_empty() => {
                     let Some((permit, slot)) = room else { break };
                     let mut window = self.builder.take()?;
                     window.budget = Some(permit);
@@ -260,11 +262,12 @@ impl StreamReader {
 /// A share of the budget and a place in the queue; `None` when nobody takes windows any more. Cancel-safe.
 async fn admission<'a>(
     budget: &Arc<Semaphore>,
+    budget_whole: u32,
     windows: &'a mpsc::Sender<RawWindow>,
     bytes: usize,
 ) -> Option<(OwnedSemaphorePermit, mpsc::Permit<'a, RawWindow>)> {
     // A single row may be larger than the whole budget: it then travels alone.
-    let share = kibibytes(bytes).min(kibibytes(limits::INFLIGHT_BYTES as usize));
+    let share = kibibytes(bytes).min(budget_whole);
     let permit = budget.clone().acquire_many_owned(share).await.ok()?;
     let slot = windows.reserve().await.ok()?;
     Some((permit, slot))
@@ -274,4 +277,19 @@ async fn admission<'a>(
 #[must_use]
 pub fn kibibytes(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row larger than `limits.max_inflight` would else wait for room that there never is.
+    #[tokio::test]
+    async fn a_window_larger_than_the_budget_is_admitted_alone() {
+        let budget = Arc::new(Semaphore::new(4));
+        let (windows, _received) = mpsc::channel(2);
+        let held = admission(&budget, 4, &windows, 1 << 20).await;
+        assert!(held.is_some());
+        assert_eq!(budget.available_permits(), 0);
+    }
 }
