@@ -1,0 +1,3 @@
+//! Measures pgveil beside PostgreSQL's own subscription.
+
+fn main() {}
